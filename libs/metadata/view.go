@@ -1,0 +1,121 @@
+package metadata
+
+import (
+	"cmp"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Limits bound the replicated state. They must be equal on all metadata replicas.
+type Limits struct {
+	// Clients is the capacity of the client table (metadata.clients_table_max), 2..65536.
+	// 0 means DefaultClients.
+	Clients int
+}
+
+// DefaultClients is the capacity of the client table when none is configured.
+const DefaultClients = 65536
+
+// maxClients is the largest legal capacity and the bound on slots in snapshots (replica-wire §10.2).
+const maxClients = 65536
+
+// Bounds of the documented id space (client-semantics §2.2).
+const (
+	MaxStreams             = 1 << 20
+	MaxTopics              = 4096      // per stream
+	MaxPartitions          = 1_000_000 // per topic
+	MaxPartitionsRequested = 1000      // per create, add or remove request
+)
+
+// RootID is the id of the root user, who passes every check.
+const RootID uint32 = 0
+
+// RootUser is the account every node creates for itself before the log (client-semantics §8.1).
+type RootUser struct {
+	Name         string
+	PasswordHash string // PHC string
+}
+
+// View is the metadata after one op: immutable, so any goroutine may read it, and everything it
+// returns (pointers and slices included) must not be modified.
+type View struct {
+	Op       uint64 // last applied op of the metadata log
+	Revision uint64 // counts changes of streams and assignments as documented in replica-wire §5.5
+	Time     uint64 // prepare time of Op, µs
+
+	limits Limits
+
+	streams     Map[uint32, *Stream]
+	streamNames Map[string, uint32]
+	users       Map[uint32, *User]
+	userNames   Map[string, uint32]
+	tokens      Map[string, *Token] // by hash
+	expiries    Map[expiry, *Token] // tokens that expire, soonest first
+
+	clients     Map[wire.U128, *Client]
+	slots       Map[uint32, wire.U128]     // slot of the client table -> client
+	recency     Map[recency, wire.U128]    // clients by position of their latest reply
+	retired     Map[uint64, *Client]       // clients pushed out of a full table, by the op that did it
+	retiredAt   Map[wire.U128, uint64]     // client -> key of retired
+	memberships Map[wire.U128, []GroupKey] // ascending
+
+	revoking Map[GroupKey, struct{}] // groups with a pending revocation
+	deletes  Map[TopicKey, uint16]   // how often partitions of a slot were deleted, mod 2048
+
+	nextAssignment uint64 // next consensus_group_id handed out at admission
+}
+
+// TopicKey addresses a topic by ids.
+type TopicKey struct{ Stream, Topic uint32 }
+
+// GroupKey addresses a consumer group by ids.
+type GroupKey struct{ Stream, Topic, Group uint32 }
+
+// TopicKey is the topic of the group.
+func (k GroupKey) TopicKey() TopicKey { return TopicKey{k.Stream, k.Topic} }
+
+func compareTopicKeys(a, b TopicKey) int {
+	return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Topic, b.Topic))
+}
+
+func compareGroupKeys(a, b GroupKey) int {
+	return cmp.Or(compareTopicKeys(a.TopicKey(), b.TopicKey()), cmp.Compare(a.Group, b.Group))
+}
+
+func compareU128(a, b wire.U128) int {
+	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
+}
+
+// New is the metadata before the first op: the root user alone.
+func New(root RootUser, limits Limits) *View {
+	v := empty(limits)
+	v.addUser(&User{
+		ID: RootID, Name: root.Name, PasswordHash: root.PasswordHash, Active: true, CreatedAt: 1,
+		Permissions: &Permissions{Global: AllGlobal}, tokens: newMap[string, *Token](cmp.Compare[string]),
+	})
+	return v
+}
+
+func empty(limits Limits) *View {
+	if limits.Clients <= 0 {
+		limits.Clients = DefaultClients
+	}
+	limits.Clients = min(max(limits.Clients, 2), maxClients)
+	return &View{
+		limits:      limits,
+		streams:     newMap[uint32, *Stream](cmp.Compare[uint32]),
+		streamNames: newMap[string, uint32](cmp.Compare[string]),
+		users:       newMap[uint32, *User](cmp.Compare[uint32]),
+		userNames:   newMap[string, uint32](cmp.Compare[string]),
+		tokens:      newMap[string, *Token](cmp.Compare[string]),
+		expiries:    newMap[expiry, *Token](compareExpiries),
+		clients:     newMap[wire.U128, *Client](compareU128),
+		slots:       newMap[uint32, wire.U128](cmp.Compare[uint32]),
+		recency:     newMap[recency, wire.U128](compareRecency),
+		retired:     newMap[uint64, *Client](cmp.Compare[uint64]),
+		retiredAt:   newMap[wire.U128, uint64](compareU128),
+		memberships: newMap[wire.U128, []GroupKey](compareU128),
+		revoking:    newMap[GroupKey, struct{}](compareGroupKeys),
+		deletes:     newMap[TopicKey, uint16](compareTopicKeys),
+	}
+}
