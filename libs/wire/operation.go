@@ -15,9 +15,10 @@ const (
 	OpRemoveGroupMember               Operation = 66
 	OpCompleteRevocation              Operation = 67
 	OpTruncatePartition               Operation = 68
-	// OpSealPartition ends a partition's log before its group moves. Native logs only: the
-	// documented plane does not know it, so it is never Known.
-	OpSealPartition     Operation = 96
+	// Native operations stand in Whippet's own logs only; the documented plane does not know them.
+	OpSealPartition     Operation = 96 // a partition's log ends here, its group moves
+	OpRegisterNode      Operation = 97 // metadata: a node joins the roster or changes
+	OpSucceedPartition  Operation = 98 // metadata: a successor group takes over a sealed one
 	OpCreateStream      Operation = 128
 	OpUpdateStream      Operation = 129
 	OpDeleteStream      Operation = 130
@@ -54,6 +55,9 @@ func (o Operation) Known() bool {
 // Internal reports whether o is made inside the cluster and refused from clients (64..127).
 func (o Operation) Internal() bool { return o >= 64 && o < 128 }
 
+// Native reports whether o is one of Whippet's own operations, never Known.
+func (o Operation) Native() bool { return o >= OpSealPartition && o <= OpSucceedPartition }
+
 // Metadata reports whether o can stand in the metadata group's log or is admitted into it.
 func (o Operation) Metadata() bool {
 	return o == OpRegister || o == OpLogout ||
@@ -87,6 +91,10 @@ func (o Operation) String() string {
 		return "TruncatePartition"
 	case OpSealPartition:
 		return "SealPartition"
+	case OpRegisterNode:
+		return "RegisterNode"
+	case OpSucceedPartition:
+		return "SucceedPartition"
 	case OpCreateStream:
 		return "CreateStream"
 	case OpUpdateStream:

@@ -43,7 +43,7 @@ func (h *PrepareHeader) Decode(b []byte) error {
 	switch {
 	case h.Command != CommandPrepare && h.Command != CommandRepairPrepare:
 		return ErrCommand
-	case !h.Operation.Known() && h.Operation != OpSealPartition:
+	case !h.Operation.Known() && !h.Operation.Native():
 		return ErrOperation
 	case !zero(b[offReserved:offCommandArea]) || !zero(b[228:HeaderSize]):
 		return ErrReserved
