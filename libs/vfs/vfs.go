@@ -1,6 +1,10 @@
 package vfs
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
 
 // FS is the file system every durable byte goes through. Names are slash-separated paths below
 // the FS root; implementations are safe for concurrent use.
@@ -59,5 +63,13 @@ type File interface {
 	Close() error
 }
 
+// ErrLocked is the error of [FS.Lock] for a lock that another holder has.
+var ErrLocked = errors.New("locked by another process")
+
+// IsFull reports whether err says that the disk (or the quota) has no room.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // IsNotExist reports whether err says that a name does not exist.
-func IsNotExist(err error) bool { return isErr(err, fs.ErrNotExist) }
+func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
