@@ -1,0 +1,196 @@
+package journal
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// LSN is a byte position in a log; it only grows over the life of a data directory. 0 means none.
+type LSN uint64
+
+// InlineLimit is the largest body, in bytes, that belongs into its record; larger ones go to their
+// segment first.
+const InlineLimit = 64 << 10
+
+// Kind says what a record does to its group.
+type Kind uint8
+
+const (
+	// KindPrepare appends an entry: Record.Op must be one above the group's head.
+	KindPrepare Kind = 1
+	// KindTruncate removes the entries from Op on.
+	KindTruncate Kind = 2
+	// KindBorn starts an empty group; what an earlier group of this id left is dropped.
+	KindBorn Kind = 3
+	// KindGone ends a group and drops its entries and image.
+	KindGone Kind = 4
+
+	// kindSynced is the journal's own: op is the position known durable when it was written.
+	kindSynced Kind = 5
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KindPrepare:
+		return "prepare"
+	case KindTruncate:
+		return "truncate"
+	case KindBorn:
+		return "born"
+	case KindGone:
+		return "gone"
+	case kindSynced:
+		return "synced"
+	}
+	return "kind " + strconv.Itoa(int(k))
+}
+
+// Location is where a large body stands in its group's segments.
+type Location struct {
+	Segment uint64 // base offset of the segment
+	Pos     int64  // byte position in its file
+	Len     int64  // bytes; 0 = the body is inline
+	Hash    uint64 // XXH3-64 of the body
+}
+
+// Record is one change of one group. Frame is read until the round is done and must not change
+// before; it is the 256-byte prepare header followed by the inline body, the header alone when
+// At.Len > 0, and empty for other kinds than KindPrepare.
+type Record struct {
+	Kind  Kind
+	Group uint64
+	Op    uint64
+	Frame []byte
+	At    Location
+}
+
+// LargeBody is a body that is written to its segment file before the records of its round. With
+// Sync it is durable before they are written.
+type LargeBody struct {
+	File vfs.File
+	Pos  int64
+	Data []byte
+	Sync bool
+}
+
+// Round is what a loop submits at once. The journal borrows it, and all bytes it names, until it is done.
+type Round struct {
+	Seq      uint64
+	Records  []Record
+	Large    []LargeBody
+	Sync     bool // done means synced, else written
+	Reserved bool // may use the space kept back for a full disk: only what frees or bounds space
+}
+
+// Done is the completion of a round. LSN is the position behind the round's records; with Synced
+// everything below it is durable.
+type Done struct {
+	Seq    uint64
+	LSN    LSN
+	Synced bool
+	Err    error
+}
+
+// Image is one group in a checkpoint. State is opaque to the journal: the state machine's after Op.
+type Image struct {
+	Group, Op, Commit uint64
+	Head              [wire.HeaderSize]byte // header of the prepare Op; zero if Op is 0
+	State             []byte
+}
+
+// Errors of the write side. ErrFull leaves the journal usable: nothing of the round is in the log.
+// After ErrFailed (a failed write or sync) nothing may be trusted to be durable: every later call fails.
+var (
+	ErrFull   = errors.New("journal: no space")
+	ErrFailed = errors.New("journal: failed")
+	ErrClosed = errors.New("journal: closed")
+	// ErrDropped is the error of Body for an entry whose log file a checkpoint let go.
+	ErrDropped = errors.New("journal: entry is no longer in the log")
+	// ErrDamaged is the error of Body for an entry that fails its checksum.
+	ErrDamaged = errors.New("journal: entry is damaged")
+)
+
+// Recovered is what Open found.
+type Recovered struct {
+	Groups     []GroupLog // ascending group id
+	End        LSN        // where the recovered log ended
+	Checkpoint LSN        // position of the checkpoint used; 0 = none
+	Torn       int64      // bytes cut from the tail by the tear rule
+	Corrupt    []Damage   // what was found damaged, in log order; empty on a healthy directory
+}
+
+// GroupLog is one group: its image, if any, and the entries above it in ascending op order. Without
+// faults the ops are contiguous from Image.Op+1 (or 1) on.
+type GroupLog struct {
+	Group   uint64
+	Image   *Image
+	Entries []Entry
+	Gone    bool // a Gone record ended it; no image, no entries
+	Born    bool // a Born record is in the log above the image
+	Faults  []Fault
+}
+
+// Head is the highest op the group has, 0 if none.
+func (g *GroupLog) Head() uint64 {
+	if n := len(g.Entries); n > 0 {
+		return g.Entries[n-1].Header.Op
+	}
+	if g.Image != nil {
+		return g.Image.Op
+	}
+	return 0
+}
+
+// Entry is one recovered prepare. With Damaged its record failed the checksum: Header holds Op and
+// Group, and the rest only if the header's own identity still held (Header.Checksum non-zero).
+type Entry struct {
+	Header  wire.PrepareHeader
+	At      Location // At.Len > 0: the body is in a segment, the owner verifies it
+	LSN     LSN
+	Damaged bool
+}
+
+// FaultKind says how damage hit a group.
+type FaultKind uint8
+
+const (
+	// FaultDamaged: the entries From..To are in the log but fail their checksums (Entry.Damaged).
+	FaultDamaged FaultKind = iota + 1
+	// FaultMissing: the entries From..To are lost.
+	FaultMissing
+	// FaultUnsure: records behind From-1 may be lost; nothing in the log proves otherwise.
+	FaultUnsure
+	// FaultImage: the group's image in the checkpoint is damaged or lost; entries above may follow.
+	FaultImage
+	// FaultRecord: a truncate, born or gone record of the group is damaged.
+	FaultRecord
+	// FaultOrder: an entry replaced another one without a truncate record.
+	FaultOrder
+)
+
+func (k FaultKind) String() string {
+	names := [...]string{"", "damaged entries", "missing entries", "possibly missing entries", "damaged image", "damaged record", "entry out of order"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "fault " + strconv.Itoa(int(k))
+}
+
+// Fault is one finding about one group; From and To are ops (inclusive), LSN is where it was found.
+type Fault struct {
+	Kind     FaultKind
+	From, To uint64
+	LSN      LSN
+}
+
+// Damage is one damaged range of one file. Kept is the name the file is (or will be) kept aside under.
+type Damage struct {
+	File   string
+	Pos    int64
+	Len    int64
+	Reason string
+	Kept   string
+}
