@@ -97,3 +97,9 @@ func zero(b []byte) bool {
 	}
 	return any == 0
 }
+
+// Header is a raw header, for frames whose command decides which typed header decodes it.
+type Header [HeaderSize]byte
+
+// Command is the frame's command byte.
+func (h *Header) Command() Command { return Command(h[offCommand]) }
