@@ -87,8 +87,13 @@ func (r *Replica) View() uint32 { return r.view }
 // LogView is the view the log belongs to.
 func (r *Replica) LogView() uint32 { return r.logView }
 
-// Head is the highest op in the log.
-func (r *Replica) Head() uint64 { return r.tail.head }
+// Head returns the header of the newest op in the log; its Op is 0 when the log is empty.
+func (r *Replica) Head() wire.PrepareHeader {
+	if r.tail.head == 0 {
+		return wire.PrepareHeader{}
+	}
+	return r.tail.at(r.tail.head).header
+}
 
 // Commit is the commit point: the highest op that may be applied.
 func (r *Replica) Commit() uint64 { return r.committed }
@@ -101,14 +106,6 @@ func (r *Replica) Policy() Policy { return r.group.Policy }
 
 // TimeFloor is the timestamp below which no new prepare falls, in µs.
 func (r *Replica) TimeFloor() uint64 { return r.timeFloor }
-
-// HeadHeader returns the header of the newest op; ok is false for an empty log.
-func (r *Replica) HeadHeader() (h wire.PrepareHeader, ok bool) {
-	if r.tail.head == 0 {
-		return h, false
-	}
-	return r.tail.at(r.tail.head).header, true
-}
 
 // Primary reports whether this replica may mint ops.
 func (r *Replica) Primary() bool {

@@ -1,8 +1,8 @@
 package wire
 
-// PartitionAssignment is one partition of a logged create. Members are the node ids that hold it, first one
+// Assignment is one partition of a logged create. Members are the node ids that hold it, first one
 // leading view 0; empty means every node of the roster.
-type PartitionAssignment struct {
+type Assignment struct {
 	Partition      uint32 // OpCreateTopicWithAssignments: the id; OpCreatePartitionsWithAssignments: 0, 1, ... behind the topic's highest
 	ConsensusGroup uint64 // a counter of the primary; not the group id of any frame
 	Members        []byte // node ids, at most 255
@@ -11,7 +11,7 @@ type PartitionAssignment struct {
 const assignmentSize = 12
 
 // assignments reads count:u32 and the documented part of each entry.
-func (r *reader) assignments() []PartitionAssignment {
+func (r *reader) assignments() []Assignment {
 	count := r.u32()
 	if uint64(count)*assignmentSize > uint64(len(r.rest)) {
 		r.fail()
@@ -19,7 +19,7 @@ func (r *reader) assignments() []PartitionAssignment {
 	if r.bad || count == 0 {
 		return nil
 	}
-	list := make([]PartitionAssignment, count)
+	list := make([]Assignment, count)
 	for i := range list {
 		list[i].Partition, list[i].ConsensusGroup = r.u32(), r.u64()
 	}
@@ -28,7 +28,7 @@ func (r *reader) assignments() []PartitionAssignment {
 
 // incarnation reads the native tail of a logged create: nothing, tag:u16, or tag:u16 and for each
 // assignment count:u8 node:u8[count]. Nothing may follow.
-func (r *reader) incarnation(list []PartitionAssignment) (tag uint16) {
+func (r *reader) incarnation(list []Assignment) (tag uint16) {
 	if r.bad || len(r.rest) == 0 {
 		return 0
 	}
@@ -47,7 +47,7 @@ func (r *reader) incarnation(list []PartitionAssignment) (tag uint16) {
 	return tag
 }
 
-func appendAssignments(dst []byte, list []PartitionAssignment) []byte {
+func appendAssignments(dst []byte, list []Assignment) []byte {
 	dst = appendU32(dst, uint32(len(list)))
 	for _, a := range list {
 		dst = appendU64(appendU32(dst, a.Partition), a.ConsensusGroup)
@@ -55,7 +55,7 @@ func appendAssignments(dst []byte, list []PartitionAssignment) []byte {
 	return dst
 }
 
-func appendIncarnation(dst []byte, tag uint16, list []PartitionAssignment) []byte {
+func appendIncarnation(dst []byte, tag uint16, list []Assignment) []byte {
 	placed := false
 	for _, a := range list {
 		placed = placed || len(a.Members) > 0
@@ -87,7 +87,7 @@ type LoggedCreateTopic struct {
 	Name            []byte
 	Explicit        []byte // encoded options the client set
 	Derived         []byte // encoded options it left open, with their defaults
-	Assignments     []PartitionAssignment
+	Assignments     []Assignment
 	Tag             uint16 // incarnation of the new partitions' group ids, 0..MaxTag
 }
 
@@ -120,7 +120,7 @@ func (l LoggedCreateTopic) Append(dst []byte) []byte {
 type LoggedCreatePartitions struct {
 	Stream, Topic Identifier
 	Count         uint32
-	Assignments   []PartitionAssignment
+	Assignments   []Assignment
 	Tag           uint16
 }
 
