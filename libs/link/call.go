@@ -38,6 +38,7 @@ type Call struct {
 	ConsumerID   uint32 // resolved: number, hash of the name, or consumer group id
 	Sequence     uint64 // the front-door's own number of a partition write, for duplicate recognition
 	Connection   wire.U128
+	InFlight     []uint32 // join: partitions of the consumer group with polled but uncommitted data
 
 	// Frame holds the request's bytes and Body is a sub-slice of it. The service takes the frame
 	// over by setting Frame to nil; otherwise the caller releases it after Finish.

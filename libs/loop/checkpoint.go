@@ -1,0 +1,100 @@
+package loop
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+)
+
+// snapshot is a checkpoint being made: one image per group, taken in one turn.
+type snapshot struct {
+	at     journal.LSN
+	images []journal.Image
+	work   []Work
+}
+
+// image captures every group. Everything below at is applied or covered by an image.
+func (l *Loop) image(at journal.LSN) *snapshot {
+	ids := make([]uint64, 0, len(l.groups))
+	for id := range l.groups {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	s := &snapshot{at: at, images: make([]journal.Image, 0, len(ids))}
+	for _, id := range ids {
+		g := l.groups[id]
+		state, w := g.Machine.Image(nil)
+		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied(), State: state}
+		if img.Op > 0 {
+			g.applied.Put(img.Head[:])
+		}
+		s.images = append(s.images, img)
+		s.work = append(s.work, w)
+	}
+	return s
+}
+
+// run makes durable what the images count.
+func (s *snapshot) run() error {
+	var errs []error
+	for _, w := range s.work {
+		if err := w.Run(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *snapshot) done(err error) {
+	for _, w := range s.work {
+		w.Done(err)
+	}
+}
+
+// checkpointDue starts a checkpoint when the journal holds half of its budget. Called in a turn.
+func (e *Engine) checkpointDue() {
+	if e.checkpointing || e.journal.Used() < e.journal.Limit()/2 {
+		return
+	}
+	e.startCheckpoint(nil)
+}
+
+// startCheckpoint captures the images now and writes them in the background.
+func (e *Engine) startCheckpoint(then func(error)) {
+	e.checkpointing = true
+	s := e.Loop.image(e.Loop.reached)
+	e.Go(func() error {
+		err := s.run()
+		if err == nil {
+			err = e.writeCheckpoint(s)
+		}
+		return err
+	}, func(err error) {
+		s.done(err)
+		e.checkpointing = false
+		if err != nil {
+			e.options.Log.Error("checkpoint failed, the log keeps everything", "dir", e.options.Dir, "error", err)
+		}
+		if then != nil {
+			then(err)
+		}
+	})
+}
+
+func (e *Engine) writeCheckpoint(s *snapshot) error {
+	done := make(chan error, 1)
+	e.writer.Checkpoint(s.at, s.images, func(err error) { done <- err })
+	return <-done
+}
+
+// Checkpoint writes a checkpoint while nothing else runs: before Start and after the last turn.
+func (e *Engine) Checkpoint() error {
+	s := e.Loop.image(e.journal.Position())
+	err := s.run()
+	if err == nil {
+		err = e.writeCheckpoint(s)
+	}
+	s.done(err)
+	return err
+}

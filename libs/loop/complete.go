@@ -1,0 +1,164 @@
+package loop
+
+import (
+	"errors"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+var errOverBudget = errors.New("loop: journal is over its budget")
+
+// done takes a round's completion: each group of the round is stepped, then applies what that
+// committed.
+func (l *Loop) done(d journal.Done) {
+	b := l.takeFlight(d)
+	for i := range b.marks {
+		m := &b.marks[i]
+		l.touch(m.group)
+		switch {
+		case m.group.gone:
+		case d.Err != nil:
+			l.fail(m.group, m.first, d.Err)
+		default:
+			l.complete(m.group, m.op, d.Synced)
+		}
+	}
+	b.reset()
+	l.free = append(l.free, b)
+	if len(l.flight) == 0 {
+		if len(l.failing) > 0 {
+			l.restart()
+		}
+		l.part()
+	}
+}
+
+// takeFlight finds the completed round and moves the position below which every round is complete.
+func (l *Loop) takeFlight(d journal.Done) *batch {
+	for i, b := range l.flight {
+		if b.round.Seq != d.Seq {
+			continue
+		}
+		l.flight = append(l.flight[:i], l.flight[i+1:]...)
+		if d.Err == nil {
+			l.newest = max(l.newest, d.LSN)
+		}
+		switch {
+		case len(l.flight) == 0:
+			l.reached = l.newest
+		case i == 0 && d.Err == nil:
+			l.reached = max(l.reached, d.LSN)
+		}
+		return b
+	}
+	panic("loop: completion of a round that is not in flight")
+}
+
+func (l *Loop) complete(g *Group, op uint64, synced bool) {
+	kind := vsr.InputWritten
+	if synced {
+		kind = vsr.InputSynced
+	}
+	l.in = vsr.Input{Kind: kind, Now: l.env.Now(), Op: op}
+	l.step(g)
+	if l.out.Commit > g.Applied() {
+		l.apply(g, l.out.Commit)
+	}
+}
+
+// part closes removed groups: the journal no longer reads their buffers.
+func (l *Loop) part() {
+	for i, g := range l.parted {
+		g.tail.cut(g.tail.first)
+		g.Machine.Close()
+		l.parted[i] = nil
+	}
+	l.parted = l.parted[:0]
+}
+
+// apply executes prepares up to the commit point.
+func (l *Loop) apply(g *Group, commit uint64) {
+	view := g.core.View()
+	for g.Applied() < commit {
+		e := g.tail.at(g.tail.first)
+		g.Machine.Apply(&e.header, e.body(), e.call)
+		if c := e.call; c != nil {
+			c.Op, c.Commit, c.Time = e.header.Op, e.header.Op, e.header.Timestamp
+			l.finished = append(l.finished, finished{c, view})
+		}
+		g.applied = e.header
+		g.tail.pop()
+	}
+	if !g.settle {
+		g.settle = true
+		l.settling = append(l.settling, g)
+	}
+	l.in = vsr.Input{Kind: vsr.InputApplied, Now: l.env.Now(), Op: commit}
+	l.step(g)
+}
+
+// finish publishes what this turn applied, then hands the answered calls back.
+func (l *Loop) finish() {
+	for i, g := range l.settling {
+		g.Machine.Settle()
+		g.settle = false
+		l.settling[i] = nil
+		l.markDirty(g)
+	}
+	l.settling = l.settling[:0]
+	for i := range l.finished {
+		f := &l.finished[i]
+		f.call.View = f.view
+		f.call.Finish()
+		*f = finished{}
+	}
+	l.finished = l.finished[:0]
+}
+
+func (l *Loop) touch(g *Group) {
+	if !g.touched {
+		g.touched = true
+		l.touched = append(l.touched, g)
+	}
+}
+
+// fail remembers the lowest op that the journal does not hold. The journal fails every later round
+// until it is resumed, so no record of the group stands behind the hole.
+func (l *Loop) fail(g *Group, op uint64, err error) {
+	if g.failed == 0 {
+		l.failing = append(l.failing, g)
+	}
+	if g.failed == 0 || op < g.failed {
+		g.failed = op
+	}
+	if l.Failed != nil {
+		l.Failed(err)
+	}
+}
+
+// restart cuts the failed tails once no round is in flight: waiting calls are refused (nothing of
+// them is in the log), the groups go on from their last good op.
+func (l *Loop) restart() {
+	for _, g := range l.failing {
+		from := g.failed
+		g.failed = 0
+		if g.gone {
+			continue
+		}
+		for op := max(from, g.tail.first); op < g.tail.next(); op++ {
+			if e := g.tail.at(op); e.call != nil {
+				e.call.Refuse(wire.CodeTransientNotAccepted, link.ReasonDiskFull)
+				e.call = nil
+			}
+		}
+		g.tail.cut(from)
+		g.Machine.Unstage(from)
+		g.core.Rollback(from)
+	}
+	clear(l.failing)
+	l.failing = l.failing[:0]
+	l.env.Resume()
+}

@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// EngineOptions say how a loop lives in a process.
+type EngineOptions struct {
+	FS      vfs.FS
+	Dir     string // of the journal
+	Suspect bool   // the page cache may have been lost since the log was written (rule D5)
+	Log     hclog.Logger
+	Fatal   func(status int, reason error)
+
+	Limits    Limits
+	FileSize  int64 // bytes of a journal file
+	Budget    int64 // bytes of journal the loop may hold
+	Reserve   int64 // bytes kept free for ops that make room
+	Workers   int   // goroutines for file work
+	Heartbeat time.Duration
+}
+
+// Engine is one loop in a process with what it needs: its journal and writer, a pool for file
+// work, checkpoints.
+type Engine struct {
+	*Runner
+	journal   *journal.Journal
+	writer    *journal.Writer
+	options   EngineOptions
+	work      chan job
+	restoring map[uint64]*restoring // groups between Host and the end of Replay
+
+	checkpointing bool // owned by the loop
+	failing       bool // a round failed; logged once until one succeeds
+}
+
+type job struct {
+	run  func() error
+	done func(error)
+}
+
+// OpenEngine opens the journal and returns what it holds. Groups are added with Recover and Born,
+// then Start begins to serve.
+func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
+	if err := o.FS.MkdirAll(o.Dir); err != nil {
+		return nil, nil, fmt.Errorf("loop: %w", err)
+	}
+	j, recovered, err := journal.Open(journal.Options{
+		FS: o.FS, Dir: o.Dir, Suspect: o.Suspect, FileSize: o.FileSize, Budget: o.Budget, Reserve: o.Reserve,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("loop: %w", err)
+	}
+	e := &Engine{journal: j, options: o, work: make(chan job, 1024), restoring: make(map[uint64]*restoring)}
+	e.Runner = newRunner(New(e, o.Limits))
+	e.Loop.Failed = e.roundFailed
+	e.Loop.Ticked = e.checkpointDue
+	e.writer = journal.NewWriter(j, e.Notify)
+	for _, d := range recovered.Corrupt {
+		o.Log.Error("journal is damaged", "dir", o.Dir, "file", d.File, "position", d.Pos, "bytes", d.Len, "reason", d.Reason, "kept", d.Kept)
+	}
+	return e, recovered, nil
+}
+
+// Start begins to serve.
+func (e *Engine) Start() {
+	for range max(1, e.options.Workers) {
+		go e.worker()
+	}
+	e.Runner.Start()
+}
+
+func (e *Engine) worker() {
+	for j := range e.work {
+		err := j.run()
+		e.Do(func() { j.done(err) })
+	}
+}
+
+// Now implements Env.
+func (e *Engine) Now() uint64 { return uint64(time.Now().UnixMicro()) }
+
+// Rand implements Env.
+func (e *Engine) Rand() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Submit implements Env: a small unsynced round is written by the turn itself when the writer is idle.
+func (e *Engine) Submit(r *journal.Round) (done journal.Done, now, ok bool) {
+	if done, ok := e.writer.TryInline(r); ok {
+		return done, true, true
+	}
+	return journal.Done{}, false, e.writer.Submit(r)
+}
+
+// Resume implements Env.
+func (e *Engine) Resume() { e.writer.Resume() }
+
+// Go implements Env.
+func (e *Engine) Go(run func() error, done func(error)) {
+	select {
+	case e.work <- job{run, done}:
+	default:
+		go func() { e.work <- job{run, done} }()
+	}
+}
+
+// Background runs file work of a machine; done is called in a turn.
+func (e *Engine) Background(run func() error, done func(error)) { e.Go(run, done) }
+
+// Full reports that the journal has no room for sends until a checkpoint frees some.
+func (e *Engine) Full() bool { return e.journal.Used() > e.journal.Limit()/10*9 }
+
+func (e *Engine) roundFailed(err error) {
+	if !e.failing {
+		e.failing = true
+		e.options.Log.Error("journal write failed", "dir", e.options.Dir, "error", err)
+	}
+	if errors.Is(err, journal.ErrFailed) && e.options.Fatal != nil {
+		e.options.Fatal(3, err)
+	}
+}
+
+// Close finishes what is admitted, writes a last checkpoint and closes the journal.
+func (e *Engine) Close(limit time.Duration) error {
+	e.Runner.Close(limit)
+	err := e.Checkpoint()
+	if werr := e.writer.Close(); err == nil {
+		err = werr
+	}
+	close(e.work)
+	return err
+}
+
+// Spec describes a group to host.
+type Spec struct {
+	ID        uint64
+	Cluster   wire.U128
+	Self      uint8
+	Members   uint8
+	Policy    vsr.Policy
+	TimeFloor uint64 // µs; no op of the group is older
+}
+
+func (s *Spec) group() vsr.Group {
+	return vsr.Group{ID: s.ID, Cluster: s.Cluster, Self: s.Self, Members: s.Members, Policy: s.Policy}
+}

@@ -1,0 +1,279 @@
+package loop
+
+import (
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Env is everything of a loop that is not a function of its events.
+type Env interface {
+	// Now is the wall clock in microseconds since the Unix epoch.
+	Now() uint64
+	// Rand returns 64 random bits.
+	Rand() uint64
+	// Submit hands a round to the journal. With now it is complete already and done says how;
+	// otherwise its completion comes back as an event. ok is false when the journal is over its
+	// budget: nothing was taken.
+	Submit(r *journal.Round) (done journal.Done, now, ok bool)
+	// Resume lets the journal take rounds again after one failed for lack of space.
+	Resume()
+	// Go runs file work on another goroutine and posts done(result) as an event.
+	Go(work func() error, done func(error))
+}
+
+// Limits bound what a loop holds.
+type Limits struct {
+	Pipeline int // prepares in flight per group, at most vsr's ceiling
+	Queue    int // admitted calls waiting for the pipeline, per group
+	RoundMax int // bytes after which a turn starts another round
+}
+
+// Loop owns groups and steps them. It is driven by one goroutine at a time.
+type Loop struct {
+	env    Env
+	limits Limits
+	groups map[uint64]*Group
+
+	// Missing is asked for a group nobody hosts here; it may host it (AddBorn) and return it. A nil
+	// result leaves the call to be refused with 58.
+	Missing func(c *link.Call) *Group
+	// Failed is told the first error of a round. Later rounds of the journal fail too when it was a
+	// sync error.
+	Failed func(error)
+	// Ticked runs at the end of every tick.
+	Ticked func()
+
+	in       vsr.Input
+	out      vsr.Output
+	proposal Proposal
+	written  *batch // being built: completes when written
+	durable  *batch // being built: completes when synced
+	flight   []*batch
+	free     []*batch
+	seq      uint64
+	reached  journal.LSN // every round below is complete
+	newest   journal.LSN
+	touched  []*Group // admitted or completed something this turn
+	settling []*Group
+	dirty    []*Group // may have file work
+	finished []finished
+	failing  []*Group // with a failed round; restarted when no round is in flight
+	parted   []*Group // removed; their buffers go when no round is in flight
+	working  int      // file work in flight
+}
+
+type finished struct {
+	call *link.Call
+	view uint32
+}
+
+// Event is one entry of a loop's inbox: a call, a function, or else a round's completion.
+type Event struct {
+	Call *link.Call
+	Func func()
+	Done journal.Done
+}
+
+// New returns a loop without groups.
+func New(env Env, limits Limits) *Loop {
+	return &Loop{env: env, limits: limits, groups: make(map[uint64]*Group)}
+}
+
+// Group returns a hosted group, or nil.
+func (l *Loop) Group(id uint64) *Group { return l.groups[id] }
+
+// Len is the number of hosted groups.
+func (l *Loop) Len() int { return len(l.groups) }
+
+// Turn takes events in order, then submits what they produced and finishes the calls that are
+// answered. It repeats while rounds complete at once.
+func (l *Loop) Turn(events []Event) {
+	for i := range events {
+		switch ev := &events[i]; {
+		case ev.Call != nil:
+			l.call(ev.Call)
+		case ev.Func != nil:
+			ev.Func()
+		default:
+			l.done(ev.Done)
+		}
+	}
+	for l.submit() {
+		l.drainQueues()
+	}
+	l.finish()
+}
+
+// record puts a record of a group into this turn's round.
+func (l *Loop) record(g *Group, rec journal.Record) {
+	b := l.building(g.synced)
+	b.round.Records = append(b.round.Records, rec)
+}
+
+// remove ends a group: its log goes with the next checkpoint.
+func (l *Loop) remove(g *Group) {
+	if g.gone {
+		return
+	}
+	g.gone = true
+	delete(l.groups, g.ID)
+	for _, c := range g.queue {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
+	}
+	g.queue = nil
+	for op := g.tail.first; op < g.tail.next(); op++ {
+		if e := g.tail.at(op); e.call != nil {
+			e.call.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
+			e.call = nil
+		}
+	}
+	l.record(g, journal.Record{Kind: journal.KindGone, Group: g.ID})
+	l.parted = append(l.parted, g)
+}
+
+// call routes one request to its group.
+func (l *Loop) call(c *link.Call) {
+	g := l.groups[c.Group]
+	if g == nil && l.Missing != nil {
+		g = l.Missing(c)
+	}
+	if g == nil {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
+		return
+	}
+	switch {
+	case g.failed != 0:
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonDiskFull)
+	case len(g.queue) > 0 || g.tail.count >= l.limits.Pipeline:
+		if len(g.queue) >= l.limits.Queue {
+			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
+			return
+		}
+		g.queue = append(g.queue, c)
+	default:
+		l.admit(g, c)
+	}
+}
+
+func (l *Loop) admit(g *Group, c *link.Call) {
+	l.proposal = Proposal{}
+	if g.Machine.Admit(c, &l.proposal) {
+		l.Propose(g, &l.proposal, c)
+	}
+}
+
+// drainQueues admits waiting calls into the room that completions made.
+func (l *Loop) drainQueues() {
+	for _, g := range l.touched {
+		n := 0
+		for n < len(g.queue) && g.failed == 0 && g.tail.count < l.limits.Pipeline {
+			c := g.queue[n]
+			g.queue[n] = nil
+			n++
+			l.admit(g, c)
+		}
+		if n > 0 {
+			g.queue = g.queue[:copy(g.queue, g.queue[n:])]
+		}
+		g.touched = false
+	}
+	l.touched = l.touched[:0]
+}
+
+// Propose gives an admitted proposal its op and stages it. c is nil for the machine's own ops: false
+// means the op was dropped, and its machine proposes it again later.
+func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
+	if c == nil && (g.failed != 0 || g.tail.count >= l.limits.Pipeline) {
+		return false
+	}
+	l.in = vsr.Input{Kind: vsr.InputRequest, Now: l.env.Now(), Request: vsr.Request{
+		Operation: p.Operation, Client: p.Client, Request: p.Request, Checksum: p.RequestChecksum,
+		UserID: p.UserID, Size: uint32(wire.HeaderSize + p.BodyLen),
+	}}
+	frame := p.Bytes()
+	if g.core.Policy().SealBody {
+		l.in.BodyHash = wire.Hash64(frame[wire.HeaderSize:])
+	}
+	l.step(g)
+	if len(l.out.Append) == 0 {
+		return l.refuse(p, c, link.ReasonNotPrimary)
+	}
+	h := &l.out.Append[0].Header
+	staged, err := g.Machine.Stage(h, frame[wire.HeaderSize:])
+	if err != nil {
+		g.core.Rollback(h.Op)
+		return l.refuse(p, c, link.ReasonDiskFull)
+	}
+	h.Put(frame)
+	g.tail.push(entry{header: *h, frame: p.Frame, bytes: frame, call: c})
+	if p.Frame != nil {
+		p.Frame.Freeze()
+	}
+	rec := journal.Record{Kind: journal.KindPrepare, Group: g.ID, Op: h.Op, Frame: frame, At: staged.At}
+	if staged.At.Len > 0 {
+		rec.Frame = frame[:wire.HeaderSize]
+	}
+	l.building(g.synced).add(g, h.Op, rec, staged.Large)
+	return true
+}
+
+func (l *Loop) refuse(p *Proposal, c *link.Call, why link.Reason) bool {
+	if p.Frame != nil {
+		p.Frame.Release()
+	}
+	if c != nil {
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+	}
+	return false
+}
+
+// step runs the core on l.in; l.out is valid until the next step.
+func (l *Loop) step(g *Group) {
+	l.out.Reset()
+	g.core.Step(&l.in, &l.out)
+}
+
+func (l *Loop) building(synced bool) *batch {
+	b := &l.written
+	if synced {
+		b = &l.durable
+	}
+	if *b == nil {
+		*b = l.takeBatch()
+		(*b).round.Sync = synced
+	}
+	return *b
+}
+
+func (l *Loop) takeBatch() *batch {
+	if n := len(l.free); n > 0 {
+		b := l.free[n-1]
+		l.free = l.free[:n-1]
+		return b
+	}
+	return new(batch)
+}
+
+// submit hands the built rounds to the journal and reports whether any completed at once.
+func (l *Loop) submit() (again bool) {
+	for _, b := range [...]*batch{l.written, l.durable} {
+		if b == nil {
+			continue
+		}
+		l.seq++
+		b.round.Seq = l.seq
+		l.flight = append(l.flight, b)
+		done, now, ok := l.env.Submit(&b.round)
+		if !ok {
+			done, now = journal.Done{Seq: l.seq, Err: errOverBudget}, true
+		}
+		if now {
+			l.done(done)
+			again = true
+		}
+	}
+	l.written, l.durable = nil, nil
+	return again
+}

@@ -1,0 +1,141 @@
+package loop
+
+import (
+	"fmt"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Fault says what a group's log lost. From is the first op that is missing or unreadable.
+type Fault struct {
+	Group uint64
+	From  uint64
+	Err   error
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("log of group %#x: op %d: %v", f.Group, f.From, f.Err)
+}
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// restoring is a group between Host and the end of Replay.
+type restoring struct {
+	group *Group
+	spec  Spec
+	boot  vsr.Boot
+	log   *journal.GroupLog
+	err   error
+}
+
+// Host takes a group of the log that Replay will bring up to date. The machine already holds the
+// state of log.Image.
+func (e *Engine) Host(s Spec, m Machine, log *journal.GroupLog) *Group {
+	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced}
+	r := &restoring{group: g, spec: s, log: log, boot: vsr.Boot{State: vsr.Whole, TimeFloor: s.TimeFloor}}
+	if log.Image != nil {
+		r.boot.Head, r.boot.Commit = log.Image.Op, log.Image.Op
+		r.adopt(&log.Image.Head)
+	}
+	g.tail.first = r.boot.Head + 1
+	e.restoring[s.ID] = r
+	e.Loop.groups[s.ID] = g
+	return g
+}
+
+// adopt makes a raw prepare header the head of the log.
+func (r *restoring) adopt(raw *[wire.HeaderSize]byte) {
+	var h wire.PrepareHeader
+	if r.boot.Head == 0 || h.Decode(raw[:]) != nil {
+		return
+	}
+	r.head(&h)
+}
+
+func (r *restoring) head(h *wire.PrepareHeader) {
+	r.boot.Tail = append(r.boot.Tail[:0], *h)
+	r.boot.TimeFloor = max(r.boot.TimeFloor, h.Timestamp)
+	r.boot.View, r.boot.LogView = max(r.boot.View, h.View), max(r.boot.LogView, h.View)
+}
+
+// Replay streams the log through the hosted groups. A group whose log has a hole stops in front of
+// it; failed is told, and the group stays hosted with what it has. A group of one has committed
+// everything its log holds.
+func (e *Engine) Replay(rec *journal.Recovered, failed func(g *Group, err error)) error {
+	err := e.journal.Replay(rec, func(entry *journal.Entry, body []byte) error {
+		if r := e.restoring[entry.Header.Group]; r != nil && r.err == nil {
+			r.err = e.replay(r, entry, body)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("loop: %w", err)
+	}
+	for i := range rec.Groups {
+		r := e.restoring[rec.Groups[i].Group]
+		if r == nil {
+			continue
+		}
+		delete(e.restoring, r.spec.ID)
+		if err := e.settle(r); err != nil {
+			failed(r.group, err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) replay(r *restoring, entry *journal.Entry, body []byte) error {
+	h := &entry.Header
+	switch {
+	case h.Op <= r.boot.Head && r.boot.Head > 0 && !entry.Damaged:
+		return nil // the checkpoint covers it
+	case entry.Damaged:
+		return &Fault{r.spec.ID, h.Op, journal.ErrDamaged}
+	case h.Op != r.boot.Head+1:
+		return &Fault{r.spec.ID, r.boot.Head + 1, fmt.Errorf("missing, the log goes on at op %d", h.Op)}
+	}
+	if err := r.group.Machine.Replay(h, body, entry.At, e.options.Suspect); err != nil {
+		return &Fault{r.spec.ID, h.Op, err}
+	}
+	r.boot.Head, r.boot.Commit = h.Op, h.Op
+	r.head(h)
+	r.group.Machine.Apply(h, body, nil)
+	return nil
+}
+
+// settle ends a group's restart.
+func (e *Engine) settle(r *restoring) error {
+	g := r.group
+	g.tail.first = r.boot.Head + 1
+	if len(r.boot.Tail) > 0 {
+		g.applied = r.boot.Tail[0]
+	}
+	g.core = vsr.New(r.spec.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, r.boot)
+	g.Machine.Settle()
+	e.Loop.markDirty(g)
+	if err := g.Machine.Ready(); err != nil && r.err == nil {
+		r.err = err
+	}
+	if r.err == nil {
+		for _, f := range r.log.Faults {
+			r.err = &Fault{r.spec.ID, f.From, fmt.Errorf("%v", f.Kind)}
+			break
+		}
+	}
+	return r.err
+}
+
+// Born hosts a group that has no log yet. Its first record says so.
+func (e *Engine) Born(s Spec, m Machine) *Group {
+	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced}
+	g.tail.first = 1
+	g.core = vsr.New(s.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, vsr.Boot{State: vsr.Born, TimeFloor: s.TimeFloor})
+	e.Loop.groups[s.ID] = g
+	e.Loop.record(g, journal.Record{Kind: journal.KindBorn, Group: s.ID})
+	return g
+}
+
+// Remove ends a group: its waiting calls are refused, its log goes with the next checkpoint.
+func (e *Engine) Remove(g *Group) { e.Loop.remove(g) }

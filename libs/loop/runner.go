@@ -1,0 +1,168 @@
+package loop
+
+import (
+	"sync"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
+)
+
+// tickEvery is how often a runner looks for file work that became old enough.
+const tickEvery = 250 * time.Millisecond
+
+// Runner drives a Loop in a process. Whoever brings an event runs the turn itself when no turn is
+// running, which spares a lone request every goroutine hop; otherwise the event waits in the inbox
+// and the running turn's owner, or the runner's goroutine, takes it along with all others. Batching
+// comes from that and from nothing else: there is no timer on the path of a request.
+type Runner struct {
+	Loop *Loop
+
+	turn sync.Mutex // held while a turn runs
+
+	mu    sync.Mutex // guards inbox, closed
+	inbox []Event
+	spare []Event // owned by the turn
+	shut  bool
+
+	wake chan struct{}
+	stop chan struct{}
+	gone sync.WaitGroup
+}
+
+func newRunner(l *Loop) *Runner {
+	return &Runner{Loop: l, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+}
+
+// Start begins to run turns; before it the loop belongs to the caller.
+func (r *Runner) Start() {
+	r.gone.Add(1)
+	go r.run()
+	r.kick()
+}
+
+// Serve implements link.Service for the loop's groups.
+func (r *Runner) Serve(c *link.Call) {
+	if !r.post(Event{Call: c}) {
+		c.Refuse(refusedClosing, link.ReasonClosing)
+		return
+	}
+	r.tryTurn()
+}
+
+// Notify takes a journal completion; it is called on the journal's goroutines.
+func (r *Runner) Notify(d journal.Done) {
+	r.post(Event{Done: d})
+	r.kick()
+}
+
+// Do runs f inside a turn, later.
+func (r *Runner) Do(f func()) bool {
+	if !r.post(Event{Func: f}) {
+		return false
+	}
+	r.kick()
+	return true
+}
+
+// Wait runs f inside a turn and returns after that turn. It must not be called from a turn.
+func (r *Runner) Wait(f func()) bool {
+	done := make(chan struct{})
+	if !r.Do(func() { defer close(done); f() }) {
+		return false
+	}
+	<-done
+	return true
+}
+
+func (r *Runner) post(ev Event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shut && ev.Call != nil {
+		return false
+	}
+	r.inbox = append(r.inbox, ev)
+	return true
+}
+
+func (r *Runner) kick() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tryTurn runs one turn on this goroutine unless one is running. A poster that fails to get the
+// lock knows that its event was queued before the owner released it; the owner looks at the inbox
+// after the release, so no event is left behind.
+func (r *Runner) tryTurn() {
+	if !r.turn.TryLock() {
+		return
+	}
+	r.runTurn()
+	r.turn.Unlock()
+	r.mu.Lock()
+	more := len(r.inbox) > 0
+	r.mu.Unlock()
+	if more {
+		r.kick()
+	}
+}
+
+// runTurn takes everything queued. The caller holds r.turn.
+func (r *Runner) runTurn() bool {
+	r.mu.Lock()
+	r.spare, r.inbox = r.inbox, r.spare[:0]
+	r.mu.Unlock()
+	if len(r.spare) == 0 {
+		return false
+	}
+	r.Loop.Turn(r.spare)
+	clear(r.spare)
+	return true
+}
+
+func (r *Runner) run() {
+	defer r.gone.Done()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.wake:
+			r.turn.Lock()
+			for r.runTurn() {
+			}
+			r.turn.Unlock()
+		case <-tick.C:
+			r.turn.Lock()
+			r.Loop.Tick()
+			r.turn.Unlock()
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// Close refuses new calls, then waits until every event already queued and everything in flight is
+// finished, at most for limit.
+func (r *Runner) Close(limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	r.mu.Lock()
+	r.shut = true
+	r.mu.Unlock()
+	for idle := false; !idle && time.Now().Before(deadline); {
+		r.turn.Lock()
+		for r.runTurn() {
+		}
+		idle = r.Loop.idle()
+		r.turn.Unlock()
+		if !idle {
+			select {
+			case <-r.wake:
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	close(r.stop)
+	r.gone.Wait()
+}

@@ -1,0 +1,63 @@
+package loop
+
+import "github.com/whippet-mq/whippet/libs/wire"
+
+const refusedClosing = wire.CodeTransientNotAccepted
+
+// markDirty notes that a group may have file work.
+func (l *Loop) markDirty(g *Group) {
+	if !g.dirty && g.Machine.Pending() {
+		g.dirty = true
+		l.dirty = append(l.dirty, g)
+		l.work(g, false)
+	}
+}
+
+// Tick starts file work that became due and retries groups whose tail could not be cut.
+func (l *Loop) Tick() {
+	keep := l.dirty[:0]
+	for _, g := range l.dirty {
+		if !g.gone && g.Machine.Pending() {
+			l.work(g, false)
+			keep = append(keep, g)
+		} else {
+			g.dirty = false
+		}
+	}
+	clear(l.dirty[len(keep):])
+	l.dirty = keep
+	if l.Ticked != nil {
+		l.Ticked()
+	}
+	for l.submit() {
+		l.drainQueues()
+	}
+	l.finish()
+}
+
+func (l *Loop) work(g *Group, force bool) {
+	w := g.Machine.Work(l.env.Now(), force)
+	if w == nil {
+		return
+	}
+	l.working++
+	l.env.Go(w.Run, func(err error) {
+		l.working--
+		if !g.gone {
+			w.Done(err)
+			l.work(g, false)
+		}
+	})
+}
+
+func (l *Loop) idle() bool {
+	if len(l.flight) > 0 || l.working > 0 {
+		return false
+	}
+	for _, g := range l.touched {
+		if len(g.queue) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,168 @@
+package metadatareplica
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+const (
+	reconcileEvery = time.Second
+	// revokeEvery is how often pending revocations are looked at while there are any.
+	revokeEvery = 10 * time.Millisecond
+	// askLimit bounds the question for polled but uncommitted data; silence means in flight.
+	askLimit = 100 * time.Millisecond
+	// tokensPerPass bounds one pass of the token cleaner.
+	tokensPerPass = 256
+	noRequest     = ^uint64(0)
+)
+
+// duties are the tasks of the metadata primary, each made idempotent by the op it proposes.
+func (r *Replica) duties() {
+	defer r.gone.Done()
+	claim := time.NewTimer(r.config.SessionClaim)
+	defer claim.Stop()
+	tokens := time.NewTicker(max(r.config.TokenCleaner, time.Second))
+	defer tokens.Stop()
+	wait := time.NewTimer(reconcileEvery)
+	defer wait.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-claim.C:
+			r.engine.Do(r.logoutUnclaimed)
+			claim.Reset(reconcileEvery)
+		case <-tokens.C:
+			if r.config.TokenCleaner > 0 {
+				r.engine.Do(r.dropExpiredTokens)
+			}
+		case <-wait.C:
+			wait.Reset(r.completeRevocations())
+		case <-r.Changed():
+			if r.View().HasRevocations() {
+				wait.Reset(revokeEvery)
+			}
+		}
+	}
+}
+
+// own proposes an op of the primary itself; false when there is no room for it now.
+func (r *Replica) own(op wire.Operation, client wire.U128, request uint64, body []byte) bool {
+	p := proposal(op, client, request, 0, body)
+	if !r.engine.Loop.Propose(r.group, &p, nil) {
+		return false
+	}
+	r.pipelined[client]++
+	return true
+}
+
+// logoutUnclaimed ends the sessions found at start that no connection took up since, as far as
+// there is room; the rest waits for the next look.
+func (r *Replica) logoutUnclaimed() {
+	for id, epoch := range r.unclaimed {
+		if c := r.current.Client(id); c == nil || c.Epoch != epoch ||
+			r.own(wire.OpLogout, id, noRequest, make([]byte, wire.HeaderSize)) {
+			delete(r.unclaimed, id)
+		}
+	}
+}
+
+func (r *Replica) dropExpiredTokens() {
+	n := 0
+	for t := range r.current.ExpiredTokens(uint64(time.Now().UnixMicro())) {
+		body := wire.LoggedDeleteToken{UserID: t.UserID, Name: []byte(t.Name), OnlyIfExpired: true}
+		r.own(wire.OpDeleteToken, wire.U128{}, 0, body.Append(make([]byte, wire.HeaderSize)))
+		if n++; n == tokensPerPass {
+			return
+		}
+	}
+}
+
+// completeRevocations ends the hand-offs whose data is committed or whose time is over, and says
+// when to look again.
+func (r *Replica) completeRevocations() time.Duration {
+	v := r.View()
+	if !v.HasRevocations() {
+		return reconcileEvery
+	}
+	now := uint64(time.Now().UnixMicro())
+	for key, g := range v.Revoking() {
+		t := v.TopicByKey(key.TopicKey())
+		if t == nil {
+			continue
+		}
+		for i := range g.Members {
+			m := g.Members[i]
+			for _, rev := range m.Revoking {
+				expired := now >= rev.CreatedAt+uint64(r.config.Rebalance/time.Microsecond)
+				if expired || !r.inFlight(v, t, g, rev.Partition) {
+					r.complete(key, m.Client, rev.Partition)
+				}
+			}
+		}
+	}
+	return revokeEvery
+}
+
+func (r *Replica) complete(key metadata.GroupKey, source wire.U128, partition uint32) {
+	r.engine.Do(func() {
+		body := wire.LoggedCompleteRevocation{
+			Stream: wire.NumericIdentifier(key.Stream), Topic: wire.NumericIdentifier(key.Topic),
+			Group: uint64(key.Group), Source: source, Partition: partition,
+		}
+		client := wire.U128{Hi: ^uint64(0), Lo: uint64(key.Group)<<32 | uint64(partition)}
+		if r.pipelined[client] > 0 {
+			return
+		}
+		r.own(wire.OpCompleteRevocation, client, noRequest, body.Append(make([]byte, wire.HeaderSize)))
+	})
+}
+
+// askInFlight attaches to a join the partitions of its consumer group with polled but uncommitted
+// data: they are handed over later instead of at once.
+func (r *Replica) askInFlight(c *link.Call) {
+	req, err := wire.DecodeGroupRequest(c.Body)
+	if err != nil {
+		return
+	}
+	v := r.View()
+	t, code := v.Topic(req.Stream, req.Topic)
+	if code != 0 {
+		return
+	}
+	g := t.Group(req.Group)
+	if g == nil {
+		return
+	}
+	for id := range t.Partitions() {
+		if g.Owner(id) != nil && r.inFlight(v, t, g, id) {
+			c.InFlight = append(c.InFlight, id)
+		}
+	}
+}
+
+// inFlight asks the partition whether the owner was given messages it has not committed.
+func (r *Replica) inFlight(v *metadata.View, t *metadata.Topic, g *metadata.Group, partition uint32) bool {
+	p, ok := t.Partition(partition)
+	if !ok || r.Partitions == nil {
+		return false
+	}
+	ask := link.NewCall()
+	ask.Internal, ask.Group = link.InternalInFlight, t.GroupID(&p)
+	ask.Body = binary.LittleEndian.AppendUint32(nil, g.ID)
+	ask.Body = binary.LittleEndian.AppendUint64(ask.Body, ask.Group)
+	r.Partitions.Serve(ask)
+	select {
+	case <-ask.Done():
+		return len(ask.Out) > 0
+	case <-time.After(askLimit):
+		return true
+	}
+}
+
+var _ loop.Machine = (*Replica)(nil)

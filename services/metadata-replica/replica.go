@@ -1,0 +1,162 @@
+package metadatareplica
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Config is what an operator decides about a metadata replica.
+type Config struct {
+	Limits       metadata.Limits
+	MaxTokens    int
+	TokenCleaner time.Duration // between passes over expired tokens; 0 = never
+	Rebalance    time.Duration // a revocation is over after this long, whatever is uncommitted
+	SessionClaim time.Duration // a session nobody claims after a restart is logged out after this
+	Engine       loop.EngineOptions
+}
+
+// Deps are the shared parts of a process.
+type Deps struct {
+	FS       vfs.FS
+	Root     func() (metadata.RootUser, error) // asked once, when no user exists yet
+	Log      hclog.Logger
+	Registry prometheus.Registerer
+	Fatal    func(status int, reason error)
+}
+
+// Replica hosts the metadata group. It implements link.Service and loop.Machine, and is the
+// follower of everything else in its process.
+type Replica struct {
+	config  Config
+	log     hclog.Logger
+	metrics *metrics
+	engine  *loop.Engine
+	group   *loop.Group
+
+	// Partitions answers for polled but uncommitted data; set before Start.
+	Partitions link.Service
+
+	// Owned by the loop.
+	current   *metadata.View
+	pipelined map[wire.U128]int // ops of a client that are not applied
+	damaged   error             // the log lost acknowledged ops: changes are refused
+
+	published atomic.Pointer[metadata.View]
+	mu        sync.Mutex
+	changed   chan struct{}
+
+	unclaimed map[wire.U128]uint64 // sessions found at start, by epoch
+	stop      chan struct{}
+	gone      sync.WaitGroup
+}
+
+const logDir = "metadata"
+
+// Open recovers the metadata. Nothing is served before Start.
+func Open(config Config, deps Deps) (*Replica, error) {
+	r := &Replica{
+		config: config, log: deps.Log, metrics: newMetrics(deps.Registry),
+		pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
+		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}),
+	}
+	options := config.Engine
+	options.FS, options.Dir, options.Log, options.Fatal = deps.FS, logDir, deps.Log, deps.Fatal
+	engine, recovered, err := loop.OpenEngine(options)
+	if err != nil {
+		return nil, fmt.Errorf("metadata replica: %w", err)
+	}
+	r.engine = engine
+	spec := loop.Spec{ID: wire.MetadataGroup, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
+	log := recovered.Find(wire.MetadataGroup)
+	if log == nil {
+		err = r.birth(spec, deps)
+	} else {
+		err = r.restore(spec, log, deps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("metadata replica: %w", err)
+	}
+	for id, c := range r.current.Clients() {
+		r.unclaimed[id] = c.Epoch
+	}
+	return r, nil
+}
+
+// Start begins to serve and takes up the primary's duties.
+func (r *Replica) Start() {
+	r.engine.Start()
+	r.gone.Add(1)
+	go r.duties()
+}
+
+// Stop ends the replica within limit.
+func (r *Replica) Stop(limit time.Duration) error {
+	close(r.stop)
+	r.gone.Wait()
+	return r.engine.Close(limit)
+}
+
+// Serve implements link.Service.
+func (r *Replica) Serve(c *link.Call) {
+	if c.Header.Operation == wire.OpJoinGroup {
+		go func() {
+			r.askInFlight(c)
+			r.engine.Serve(c)
+		}()
+		return
+	}
+	r.engine.Serve(c)
+}
+
+// View is the newest published view.
+func (r *Replica) View() *metadata.View { return r.published.Load() }
+
+// Changed is closed when a newer view than the current one is published.
+func (r *Replica) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// Wait returns once op is applied, or false after limit.
+func (r *Replica) Wait(op uint64, limit time.Duration) bool {
+	if r.View().Op >= op {
+		return true
+	}
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	for {
+		changed := r.Changed()
+		if r.View().Op >= op {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			return false
+		}
+	}
+}
+
+func (r *Replica) publish(v *metadata.View) {
+	r.published.Store(v)
+	r.mu.Lock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+	r.mu.Unlock()
+}
+
+// Damaged reports why changes are refused, or nil.
+func (r *Replica) Damaged() error { return r.damaged }

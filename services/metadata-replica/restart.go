@@ -1,0 +1,65 @@
+package metadatareplica
+
+import (
+	"fmt"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+)
+
+// birth starts an empty metadata group. The root user stands outside the log (every node makes its
+// own), so a first checkpoint keeps it before anything is served.
+func (r *Replica) birth(spec loop.Spec, deps Deps) error {
+	root, err := deps.Root()
+	if err != nil {
+		return err
+	}
+	r.current = metadata.New(root, r.config.Limits)
+	r.publish(r.current)
+	r.group = r.engine.Born(spec, r)
+	return r.engine.Checkpoint()
+}
+
+// restore continues from the last checkpoint and the log behind it. A log that lost acknowledged
+// ops is served as far as it goes; changes are refused, because they would be built on a gap.
+func (r *Replica) restore(spec loop.Spec, log *journal.GroupLog, deps Deps) error {
+	if log.Image == nil {
+		return r.withoutImage(spec, log, deps, errNoCheckpoint)
+	}
+	v, err := metadata.DecodeSnapshot(log.Image.State, r.config.Limits)
+	if err != nil {
+		return r.withoutImage(spec, log, deps, err)
+	}
+	r.current = v
+	r.group, err = r.engine.Recover(spec, r, log)
+	if err != nil {
+		r.damage(err)
+	}
+	return nil
+}
+
+var errNoCheckpoint = fmt.Errorf("metadata: no readable checkpoint")
+
+// withoutImage serves what is left when the checkpoint can not be read: the root user alone, and
+// no changes.
+func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, deps Deps, cause error) error {
+	root, err := deps.Root()
+	if err != nil {
+		return err
+	}
+	r.current = metadata.New(root, r.config.Limits)
+	r.publish(r.current)
+	r.group, err = r.engine.Recover(spec, r, log)
+	if err != nil {
+		r.log.Error("metadata log can not be replayed", "error", err)
+	}
+	r.damage(cause)
+	return nil
+}
+
+func (r *Replica) damage(err error) {
+	r.damaged = err
+	r.metrics.damaged.Set(1)
+	r.log.Error("metadata log is damaged: it is served as far as it goes, changes are refused, files are kept", "error", err)
+}

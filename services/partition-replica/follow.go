@@ -1,0 +1,156 @@
+package partitionreplica
+
+import (
+	"encoding/binary"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// follow brings the hosted partitions in line with every newer metadata view: deletes, purges and
+// the offsets of deleted consumer groups.
+func (r *Replica) follow() {
+	defer r.gone.Done()
+	seen := uint64(0)
+	for {
+		changed := r.follower.Changed()
+		if v := r.follower.View(); v.Revision != seen {
+			seen = v.Revision
+			r.reconcile(v)
+		}
+		select {
+		case <-changed:
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+func (r *Replica) reconcile(v *metadata.View) {
+	for _, e := range r.engines {
+		for _, p := range r.of(e) {
+			if _, _, ok := v.PartitionByGroupID(p.id); ok {
+				e.Do(func() {
+					p.followMetadata()
+					p.dropDeletedGroups(v)
+					p.proposeTrim(segment.Retention{})
+				})
+				continue
+			}
+			if v.DeletedGroup(p.id) {
+				e.Do(func() { r.remove(p) })
+			} else {
+				// Absence is not a delete: a log that lost its tail must not take data with it.
+				r.metrics.quarantined.Inc()
+				r.log.Warn("partition is not in the metadata and no delete is proven: files are kept", "group", p.id)
+			}
+		}
+	}
+}
+
+// remove takes a deleted partition out of service; its files go to the trash.
+func (r *Replica) remove(p *Partition) {
+	if r.find(p.id) != p {
+		return
+	}
+	r.mu.Lock()
+	delete(r.partitions, p.id)
+	n := len(r.partitions)
+	r.mu.Unlock()
+	r.metrics.partitions.Set(float64(n))
+	removal := p.log.Drop()
+	p.engine.Remove(p.group)
+	if removal != nil {
+		p.engine.Background(func() error { return removal.Run(r.seconds()) }, func(err error) { r.fileFailed(p, err) })
+	}
+}
+
+// followMetadata orders a purge the metadata asks for before anything that is admitted after it:
+// messages sent after a purge's reply are kept, by construction.
+func (p *Partition) followMetadata() {
+	want := p.wantedGeneration()
+	if want <= p.purged || p.fence.Load() != nil {
+		return
+	}
+	buf := binary.LittleEndian.AppendUint64(make([]byte, wire.HeaderSize), want)
+	prop := loop.Proposal{Operation: wire.OpPurge, Buf: buf, BodyStart: wire.HeaderSize, BodyLen: 8}
+	if p.engine.Loop.Propose(p.group, &prop, nil) {
+		p.purged = want
+	}
+}
+
+func (p *Partition) applyPurge(body []byte) {
+	if len(body) < 8 {
+		return
+	}
+	generation := binary.LittleEndian.Uint64(body)
+	if generation <= p.log.Generation() {
+		return
+	}
+	p.offsets.purge(generation)
+	p.runRemoval(p.log.Purge(generation))
+	p.published, p.publishing, p.trimTo = 0, false, 0
+}
+
+func (p *Partition) applyTrim(body []byte) {
+	if len(body) < 8 {
+		return
+	}
+	p.runRemoval(p.log.Trim(binary.LittleEndian.Uint64(body)))
+}
+
+func (p *Partition) runRemoval(removal *segment.Removal) {
+	if removal == nil {
+		return
+	}
+	p.engine.Background(func() error { return removal.Run(p.replica.seconds()) }, func(err error) { p.replica.fileFailed(p, err) })
+}
+
+// proposeTrim proposes to remove the sealed segments that retention or a DeleteSegments watermark
+// lets go and no consumer still needs.
+func (p *Partition) proposeTrim(rt segment.Retention) {
+	if p.fence.Load() != nil {
+		return
+	}
+	rt.Barrier = segment.NoBarrier
+	if low, ok := p.offsets.barrier(); ok {
+		rt.Barrier = low
+	}
+	if _, part, ok := p.replica.follower.View().PartitionByGroupID(p.id); ok && part.TrimTo > 0 && part.PurgeGeneration == p.log.Generation() {
+		rt.Watermark, rt.HasWatermark = part.TrimTo, true
+	}
+	upTo, ok := p.log.TrimPlan(rt)
+	if !ok || upTo+1 <= p.trimTo {
+		return
+	}
+	buf := binary.LittleEndian.AppendUint64(make([]byte, wire.HeaderSize), upTo)
+	prop := loop.Proposal{Operation: wire.OpTrim, Buf: buf, BodyStart: wire.HeaderSize, BodyLen: 8}
+	if p.engine.Loop.Propose(p.group, &prop, nil) {
+		p.trimTo = upTo + 1
+	}
+}
+
+// dropDeletedGroups proposes to forget the offsets of consumer groups that no longer exist.
+func (p *Partition) dropDeletedGroups(v *metadata.View) {
+	for _, s := range p.offsets.list() {
+		if s.key.kind != wire.ConsumerGroup {
+			continue
+		}
+		if v.GroupByKey(metadata.GroupKey{Stream: p.stream, Topic: p.topic, Group: s.key.id}) == nil {
+			var prop loop.Proposal
+			p.proposeOffset(&prop, wire.OpDeleteOffset, wire.U128{}, 1, s.key, 0)
+			p.engine.Loop.Propose(p.group, &prop, nil)
+		}
+	}
+}
+
+// full says why sends have to be refused, or ReasonNone.
+func (r *Replica) full(e *loop.Engine) link.Reason {
+	if r.space.low.Load() || e.Full() {
+		return link.ReasonDiskFull
+	}
+	return link.ReasonNone
+}

@@ -1,0 +1,158 @@
+package partitionreplica
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// openEngines opens one engine per loop directory; a new data directory gets config.Loops. The
+// number never changes afterwards: a group's records stay in the log of its loop.
+func (r *Replica) openEngines(deps Deps) error {
+	n := 0
+	for {
+		if _, err := r.fs.Stat(loopDir(n)); err != nil {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		n = max(1, r.config.Loops)
+	}
+	for i := range n {
+		options := r.config.Engine
+		options.FS, options.Dir, options.Log, options.Fatal = deps.FS, loopDir(i), deps.Log, deps.Fatal
+		e, recovered, err := loop.OpenEngine(options)
+		if err != nil {
+			return fmt.Errorf("partition replica: loop %d: %w", i, err)
+		}
+		e.Loop.Missing = func(c *link.Call) *loop.Group { return r.hostFor(e, c.Group) }
+		r.engines = append(r.engines, e)
+		for g := range recovered.Groups {
+			r.recover(e, &recovered.Groups[g])
+		}
+	}
+	return nil
+}
+
+func loopDir(i int) string { return fmt.Sprintf("loops/%d", i) }
+
+// recover brings one partition back from the log. Damage fences that partition alone.
+func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
+	if g.Gone {
+		return
+	}
+	p := r.newPartition(e, g.Group)
+	var image []byte
+	if g.Image != nil {
+		image = g.Image.State
+	}
+	st, offsets, err := decodeImage(image)
+	if err == nil {
+		p.offsets = offsets
+		p.log, _, err = segment.Open(r.fs, p.dir, r.options(p), st)
+	}
+	if err != nil {
+		r.log.Error("partition can not be read and is fenced", "group", g.Group, "error", err)
+		p.log, _, _ = segment.Open(r.fs, p.dir+".fenced", r.options(p), segment.State{})
+		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "checkpoint image", Err: err})
+	}
+	p.purged = p.log.Generation()
+	group, err := e.Recover(loop.Spec{ID: g.Group, Members: 1, Policy: vsr.Policy{Synced: r.persisted(g.Group)}}, p, g)
+	if err != nil {
+		r.fencePartition(p, asDamage(p, err))
+	}
+	r.adopt(p, group)
+}
+
+func asDamage(p *Partition, err error) *segment.Damage {
+	if d, ok := err.(*segment.Damage); ok {
+		return d
+	}
+	return &segment.Damage{Path: p.dir, Reason: "log", Err: err}
+}
+
+func (r *Replica) newPartition(e *loop.Engine, id uint64) *Partition {
+	p := &Partition{replica: r, engine: e, id: id, offsets: newOffsets()}
+	p.stream, p.topic, p.number, _ = wire.SplitGroupID(id)
+	p.dir = fmt.Sprintf("%s/%016x", groupsDir, id)
+	p.propose = p.proposeAutoCommits
+	return p
+}
+
+func (r *Replica) options(p *Partition) segment.Options {
+	o := segment.Options{Files: r.files, Trash: trashDir}
+	if t := r.follower.View().TopicByKey(metadata.TopicKey{Stream: p.stream, Topic: p.topic}); t != nil {
+		o.SegmentSize = int64(t.SegmentSize)
+	}
+	return o
+}
+
+// persisted reports whether the group's topic asks for synced acknowledgements.
+func (r *Replica) persisted(id uint64) bool {
+	t, _, ok := r.follower.View().PartitionByGroupID(id)
+	return ok && t.MessagesPersisted
+}
+
+// hostFor starts a partition that the metadata knows and nobody hosts yet. Called in a turn.
+func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
+	if p := r.find(id); p != nil {
+		return p.group
+	}
+	_, part, ok := r.follower.View().PartitionByGroupID(id)
+	if !ok {
+		return nil
+	}
+	p := r.newPartition(e, id)
+	log, _, err := segment.Open(r.fs, p.dir, r.options(p), segment.State{Generation: part.PurgeGeneration})
+	if err != nil {
+		r.log.Error("partition can not be created", "group", id, "error", err)
+		return nil
+	}
+	p.log, p.purged, p.offsets.generation = log, part.PurgeGeneration, part.PurgeGeneration
+	group := e.Born(loop.Spec{ID: id, Members: 1, TimeFloor: part.CreatedAt, Policy: vsr.Policy{Synced: r.persisted(id)}}, p)
+	r.adopt(p, group)
+	return group
+}
+
+func (r *Replica) adopt(p *Partition, g *loop.Group) {
+	p.group = g
+	r.mu.Lock()
+	r.partitions[p.id] = p
+	n := len(r.partitions)
+	r.mu.Unlock()
+	r.metrics.partitions.Set(float64(n))
+}
+
+// fencePartition takes a damaged partition out of service. Its files stay as they are.
+func (r *Replica) fencePartition(p *Partition, d *segment.Damage) {
+	if p.fence.CompareAndSwap(nil, d) {
+		r.metrics.fenced.Inc()
+		r.log.Error("partition is damaged and fenced: sends are refused, files are kept", "stream", p.stream,
+			"topic", p.topic, "partition", p.number, "file", d.Path, "position", d.Pos, "reason", d.Error())
+	}
+}
+
+// fileFailed notes a failed background write; the bytes stay in memory and journal.
+func (r *Replica) fileFailed(p *Partition, err error) {
+	if err != nil {
+		r.metrics.fileErrors.Inc()
+		r.log.Warn("segment write failed, it will be repeated", "group", p.id, "error", err)
+	}
+}
+
+func sortByID(all []*Partition) {
+	slices.SortFunc(all, func(a, b *Partition) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+}

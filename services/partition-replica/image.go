@@ -1,0 +1,82 @@
+package partitionreplica
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Image implements loop.Machine. Layout: length u32 and bytes of the segment state, then the
+// offset table.
+func (p *Partition) Image(dst []byte) ([]byte, loop.Work) {
+	cp := p.log.Checkpoint()
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = cp.State.Append(dst)
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	dst = p.offsets.appendTo(dst)
+	return dst, loop.Work{Run: cp.Run, Done: func(err error) {
+		p.log.Checkpointed(cp, err)
+		p.replica.fileFailed(p, err)
+	}}
+}
+
+var errShortImage = errors.New("partition: checkpoint image is cut short")
+
+func decodeImage(b []byte) (segment.State, *offsets, error) {
+	if len(b) == 0 {
+		return segment.State{}, newOffsets(), nil
+	}
+	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		return segment.State{}, nil, errShortImage
+	}
+	n := int(binary.LittleEndian.Uint32(b)) + 4
+	st, err := segment.DecodeState(b[4:n])
+	if err != nil {
+		return segment.State{}, nil, err
+	}
+	o, _, err := decodeOffsets(b[n:])
+	if err != nil {
+		return segment.State{}, nil, err
+	}
+	o.generation = st.Generation
+	return st, o, nil
+}
+
+// Replay implements loop.Machine.
+func (p *Partition) Replay(h *wire.PrepareHeader, body []byte, at journal.Location, verify bool) error {
+	if h.Operation != wire.OpSendMessages {
+		return nil
+	}
+	base := p.log.Next()
+	if at.Len > 0 {
+		if err := p.log.Restore(segment.Location(at), h.Op, verify); err != nil {
+			return err
+		}
+		p.remember(h, base)
+		return nil
+	}
+	hdr, err := wire.DecodeBatchHeader(body)
+	if err != nil {
+		return err
+	}
+	if hdr.BaseOffset != base {
+		return errOffsetGap
+	}
+	p.place(h, body, base)
+	return nil
+}
+
+var errOffsetGap = errors.New("partition: batch does not start at the next offset")
+
+// Ready implements loop.Machine.
+func (p *Partition) Ready() error {
+	err := p.log.Settle()
+	p.offsets.clamp(p.log.Next())
+	p.Settle()
+	return err
+}

@@ -1,0 +1,109 @@
+package partitionreplica
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/vfs"
+)
+
+// spaceInterval is how often free space is measured.
+const spaceInterval = time.Second
+
+// space knows whether the file system is close to full.
+type space struct {
+	fs  vfs.FS
+	low atomic.Bool
+}
+
+// measure refuses sends below the low-water mark, so that trims, deletes and offset stores keep
+// room to work; it is lifted when space returns.
+func (s *space) measure(c Config) {
+	total, free, err := s.fs.Space()
+	if err != nil {
+		return
+	}
+	limit := min(c.LowWaterBytes, uint64(float64(total)*c.LowWaterPercent/100))
+	s.low.Store(free < limit)
+}
+
+// maintain runs the duties that have a clock: free space, retention, trash.
+func (r *Replica) maintain() {
+	defer r.gone.Done()
+	space := time.NewTicker(spaceInterval)
+	defer space.Stop()
+	var cleaner <-chan time.Time
+	if r.config.CleanerInterval > 0 {
+		t := time.NewTicker(r.config.CleanerInterval)
+		defer t.Stop()
+		cleaner = t.C
+	}
+	trash := time.NewTicker(time.Minute)
+	defer trash.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-space.C:
+			was := r.space.low.Load()
+			r.space.measure(r.config)
+			if is := r.space.low.Load(); is != was {
+				r.metrics.diskLow.Set(boolGauge(is))
+				r.log.Warn("free space passed the low-water mark", "sends_refused", is)
+			}
+		case <-cleaner:
+			r.clean()
+		case <-trash.C:
+			r.emptyTrash()
+		}
+	}
+}
+
+func boolGauge(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r *Replica) emptyTrash() {
+	before := r.seconds() - int64(r.config.TrashDelay/time.Second)
+	if err := segment.EmptyTrash(r.fs, trashDir, before); err != nil {
+		r.log.Warn("trash can not be emptied", "error", err)
+	}
+}
+
+// clean proposes what expiry and size limits let go, partition by partition.
+func (r *Replica) clean() {
+	v := r.follower.View()
+	now := uint64(time.Now().UnixMicro())
+	for _, e := range r.engines {
+		for _, p := range r.of(e) {
+			t, _, ok := v.PartitionByGroupID(p.id)
+			if !ok {
+				continue
+			}
+			rt := retention(t, now, int64(r.config.MaxFrame))
+			e.Do(func() { p.proposeTrim(rt) })
+		}
+	}
+}
+
+// retention is a topic's settings as one partition sees them: the size limit is shared equally and
+// never below one segment and one frame (client-semantics.md 7.2).
+func retention(t *metadata.Topic, now uint64, maxFrame int64) segment.Retention {
+	rt := segment.Retention{Now: now}
+	if t.MessageExpiry != metadata.Never && t.MessageExpiry != 0 {
+		rt.Expiry = t.MessageExpiry
+	}
+	if t.MaxTopicSize != metadata.Unlimited && t.MaxTopicSize != 0 && t.Partitions() > 0 {
+		share := t.MaxTopicSize / uint64(t.Partitions())
+		rt.MaxBytes = max(int64(min(share, math.MaxInt64)), int64(t.SegmentSize)+maxFrame)
+	}
+	return rt
+}
+
+func (r *Replica) seconds() int64 { return time.Now().Unix() }

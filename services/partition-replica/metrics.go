@@ -1,0 +1,30 @@
+package partitionreplica
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are resolved once: nothing is looked up on the path of a message.
+type metrics struct {
+	messages, polled                prometheus.Counter
+	fenced, quarantined, fileErrors prometheus.Counter
+	partitions, diskLow             prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	m := &metrics{
+		messages:    counter("whippet_messages_committed_total", "Messages committed by partitions of this process."),
+		polled:      counter("whippet_polled_bytes_total", "Bytes of batches answered to polls."),
+		fenced:      counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),
+		quarantined: counter("whippet_partition_quarantined_total", "Partitions kept on disk although the metadata does not know them."),
+		fileErrors:  counter("whippet_segment_write_errors_total", "Background segment writes that failed and are repeated."),
+		partitions:  gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
+		diskLow:     gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
+	}
+	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.partitions, m.diskLow)
+	return m
+}

@@ -1,0 +1,233 @@
+package partitionreplica
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// offsetKey names one stored offset: plain consumers by number, consumer groups by group id.
+type offsetKey struct {
+	kind wire.ConsumerKind
+	id   uint32
+}
+
+func (a offsetKey) compare(b offsetKey) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id))
+}
+
+// offsets is a partition's table of consumer offsets. stored is replicated state, written by the
+// loop; ahead holds auto-commits that were promised to a poller and are not in the log yet. Polls
+// read both from any goroutine.
+type offsets struct {
+	mu     sync.RWMutex
+	stored map[offsetKey]uint64
+	ahead  map[offsetKey]uint64
+	polled map[uint32]polledMark // consumer group id → what its member has seen, not replicated
+	// generation counts purges: an auto-commit planned before a purge is dropped.
+	generation uint64
+}
+
+// polledMark is the highest offset a consumer group's member was given.
+type polledMark struct {
+	client wire.U128
+	offset uint64
+}
+
+func newOffsets() *offsets {
+	return &offsets{stored: map[offsetKey]uint64{}, ahead: map[offsetKey]uint64{}, polled: map[uint32]polledMark{}}
+}
+
+// get returns the replicated offset.
+func (o *offsets) get(k offsetKey) (uint64, bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	v, ok := o.stored[k]
+	if a, is := o.ahead[k]; is && (!ok || a > v) {
+		return a, true
+	}
+	return v, ok
+}
+
+// has reports whether the replicated table holds k.
+func (o *offsets) has(k offsetKey) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	_, ok := o.stored[k]
+	return ok
+}
+
+// advance promises an auto-commit; it never moves an offset back. It reports whether the log has
+// to learn of it.
+func (o *offsets) advance(k offsetKey, offset, generation uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if generation != o.generation {
+		return false
+	}
+	if v, ok := o.stored[k]; ok && v >= offset {
+		return false
+	}
+	if v, ok := o.ahead[k]; ok && v >= offset {
+		return false
+	}
+	o.ahead[k] = offset
+	return true
+}
+
+// pending returns the promised auto-commits in key order.
+func (o *offsets) pending(dst []storedOffset) []storedOffset {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return sorted(dst, o.ahead)
+}
+
+// set applies a store; an auto-commit (raise) only moves forward.
+func (o *offsets) set(k offsetKey, offset uint64, raise bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if v, ok := o.stored[k]; !raise || !ok || offset > v {
+		o.stored[k] = offset
+	}
+	if a, ok := o.ahead[k]; ok && (!raise || a <= offset) {
+		delete(o.ahead, k)
+	}
+}
+
+func (o *offsets) remove(k offsetKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.stored, k)
+	delete(o.ahead, k)
+}
+
+// purge forgets everything; auto-commits of polls that began before are refused from now on.
+func (o *offsets) purge(generation uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.stored)
+	clear(o.ahead)
+	clear(o.polled)
+	o.generation = generation
+}
+
+// clamp lowers offsets beyond the log's end: a power cut may have taken the tail they point at.
+func (o *offsets) clamp(next uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, v := range o.stored {
+		if v >= next && next > 0 {
+			o.stored[k] = next - 1
+		} else if next == 0 {
+			delete(o.stored, k)
+		}
+	}
+}
+
+// barrier is the lowest replicated offset, which retention must not pass.
+func (o *offsets) barrier() (uint64, bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	low, ok := uint64(0), false
+	for _, v := range o.stored {
+		if !ok || v < low {
+			low, ok = v, true
+		}
+	}
+	return low, ok
+}
+
+// mark notes what a consumer group's member was given.
+func (o *offsets) mark(group uint32, client wire.U128, offset uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m, ok := o.polled[group]; ok && m.client == client && m.offset >= offset {
+		return
+	}
+	o.polled[group] = polledMark{client, offset}
+}
+
+// inFlight reports whether client was given messages of the group that are not committed.
+func (o *offsets) inFlight(group uint32, client wire.U128) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	m, ok := o.polled[group]
+	if !ok || m.client != client {
+		return false
+	}
+	v, ok := o.stored[offsetKey{wire.ConsumerGroup, group}]
+	return !ok || v < m.offset
+}
+
+// count is the number of stored keys of one kind.
+func (o *offsets) count(kind wire.ConsumerKind) int {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	n := 0
+	for k := range o.stored {
+		if k.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+type storedOffset struct {
+	key    offsetKey
+	offset uint64
+}
+
+func sorted(dst []storedOffset, m map[offsetKey]uint64) []storedOffset {
+	for k, v := range m {
+		dst = append(dst, storedOffset{k, v})
+	}
+	slices.SortFunc(dst, func(a, b storedOffset) int { return a.key.compare(b.key) })
+	return dst
+}
+
+// list returns the replicated table in key order.
+func (o *offsets) list() []storedOffset {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return sorted(nil, o.stored)
+}
+
+const storedOffsetSize = 13
+
+// appendTo encodes the replicated table: count u32, then {kind u8, id u32, offset u64} in key order.
+func (o *offsets) appendTo(dst []byte) []byte {
+	all := o.list()
+	le := binary.LittleEndian
+	dst = le.AppendUint32(dst, uint32(len(all)))
+	for _, s := range all {
+		dst = append(dst, byte(s.key.kind))
+		dst = le.AppendUint32(dst, s.key.id)
+		dst = le.AppendUint64(dst, s.offset)
+	}
+	return dst
+}
+
+var errShortOffsets = errors.New("partition: offset table is cut short")
+
+// decodeOffsets reads a table from the front of b and returns the rest.
+func decodeOffsets(b []byte) (*offsets, []byte, error) {
+	if len(b) < 4 {
+		return nil, nil, errShortOffsets
+	}
+	le := binary.LittleEndian
+	n := int(le.Uint32(b))
+	b = b[4:]
+	if n > len(b)/storedOffsetSize {
+		return nil, nil, errShortOffsets
+	}
+	o := newOffsets()
+	for range n {
+		o.stored[offsetKey{wire.ConsumerKind(b[0]), le.Uint32(b[1:])}] = le.Uint64(b[5:])
+		b = b[storedOffsetSize:]
+	}
+	return o, b, nil
+}

@@ -1,0 +1,167 @@
+package partitionreplica
+
+import (
+	"sync/atomic"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Partition is one partition's replicated state: its messages, consumer offsets and recent writes.
+// Its loop calls it; readers use view, offsets and fence from any goroutine.
+type Partition struct {
+	replica *Replica
+	engine  *loop.Engine
+	id      uint64 // group id
+	dir     string
+	stream  uint32
+	topic   uint32
+	number  uint32
+
+	group   *loop.Group
+	log     *segment.Log
+	offsets *offsets
+	recent  recent
+	staged  []stagedOp // sends that are not applied yet, in op order
+	purged  uint64     // generation proposed last
+	trimTo  uint64     // trim proposed last, its offset + 1
+	fence   atomic.Pointer[segment.Damage]
+	seen    atomic.Pointer[metadata.View] // view that wanted was read from
+	wanted  atomic.Uint64                 // purge generation the metadata asks for
+
+	published  uint64      // offset behind the last applied send
+	publishing bool        // published is ahead of the view
+	committing atomic.Bool // an event to propose auto-commits is queued
+	propose    func()
+}
+
+// stagedOp is a send between staging and apply.
+type stagedOp struct {
+	op, base, next uint64
+}
+
+// Admit implements loop.Machine.
+func (p *Partition) Admit(c *link.Call, prop *loop.Proposal) bool {
+	p.followMetadata()
+	if d := p.fence.Load(); d != nil {
+		c.Refuse(wire.CodeCannotSaveMessagesToSegment, link.ReasonNone)
+		return false
+	}
+	switch c.Header.Operation {
+	case wire.OpSendMessages:
+		return p.admitSend(c, prop)
+	case wire.OpStoreOffset:
+		return p.admitStore(c, prop)
+	case wire.OpDeleteOffset:
+		return p.admitDelete(c, prop)
+	default:
+		c.Refuse(wire.CodeInvalidCommand, link.ReasonNone)
+		return false
+	}
+}
+
+// Stage implements loop.Machine.
+func (p *Partition) Stage(h *wire.PrepareHeader, body []byte) (loop.Staged, error) {
+	if h.Operation != wire.OpSendMessages {
+		return loop.Staged{}, nil
+	}
+	base := p.log.Next()
+	wire.StampBatch(body, uint64(p.number), base, h.Timestamp)
+	return p.place(h, body, base), nil
+}
+
+// place appends a stamped batch to the log.
+func (p *Partition) place(h *wire.PrepareHeader, body []byte, base uint64) loop.Staged {
+	at := p.log.Append(body, h.Op)
+	p.remember(h, base)
+	if !at.Large {
+		return loop.Staged{}
+	}
+	return loop.Staged{
+		Large: journal.LargeBody{File: at.File, Pos: at.At.Pos, Data: body},
+		At:    journal.Location(at.At),
+	}
+}
+
+func (p *Partition) remember(h *wire.PrepareHeader, base uint64) {
+	p.staged = append(p.staged, stagedOp{op: h.Op, base: base, next: p.log.Next()})
+	p.recent.add(h.Client, recentWrite{sequence: h.Request, op: h.Op, base: base})
+}
+
+// Unstage implements loop.Machine.
+func (p *Partition) Unstage(op uint64) {
+	n := len(p.staged)
+	for n > 0 && p.staged[n-1].op >= op {
+		n--
+	}
+	if n < len(p.staged) {
+		p.log.Cut(p.staged[n].base)
+		p.staged = p.staged[:n]
+	}
+	p.recent.cut(op)
+}
+
+// Apply implements loop.Machine.
+func (p *Partition) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
+	if c != nil {
+		c.ReplyOp = h.Operation
+	}
+	switch h.Operation {
+	case wire.OpSendMessages:
+		p.applySend(h, c)
+	case wire.OpStoreOffset:
+		p.applyStore(h, body, c)
+	case wire.OpDeleteOffset:
+		p.applyDelete(body, c)
+	case wire.OpPurge:
+		p.applyPurge(body)
+	case wire.OpTrim:
+		p.applyTrim(body)
+	}
+}
+
+// Settle implements loop.Machine: what was applied becomes visible to polls.
+func (p *Partition) Settle() {
+	if p.publishing {
+		p.log.Publish(p.published)
+		p.publishing = false
+	}
+}
+
+// fact is what statistics show of the partition.
+func (p *Partition) fact() link.Fact {
+	st := p.log.Stats()
+	f := link.Fact{
+		Group: p.id, Segments: uint32(st.Segments), Bytes: uint64(st.Bytes), Messages: st.Next - st.Start,
+		Generation: st.Generation, Commit: p.group.Applied(),
+	}
+	if st.Next > 0 {
+		f.CurrentOffset = st.Next - 1
+	}
+	return f
+}
+
+// Pending implements loop.Machine.
+func (p *Partition) Pending() bool { return p.log.Stats().Unflushed > 0 }
+
+// Work implements loop.Machine: committed small batches are copied to their segment.
+func (p *Partition) Work(now uint64, force bool) *loop.Work {
+	f := p.log.FlushPlan(int64(now)*1000, force)
+	if f == nil {
+		return nil
+	}
+	return &loop.Work{Run: f.Run, Done: func(err error) {
+		p.log.Flushed(f, err)
+		p.replica.fileFailed(p, err)
+	}}
+}
+
+// Role implements loop.Machine.
+func (p *Partition) Role(bool, uint32) {}
+
+// Close implements loop.Machine.
+func (p *Partition) Close() { _ = p.log.Close() }

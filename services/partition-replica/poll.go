@@ -1,0 +1,153 @@
+package partitionreplica
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// polledHeader is the part of a poll reply before the batches: partition, current offset, count.
+const polledHeader = 16
+
+// poll answers on the caller's goroutine from the published view; it enters no loop.
+func (r *Replica) poll(c *link.Call) {
+	c.ReplyOp = wire.OpNonReplicated
+	_, _, number, _ := wire.SplitGroupID(c.Group)
+	req, err := wire.DecodePollMessagesRequest(c.Body)
+	if err != nil {
+		r.emptyPoll(c, 0, 0)
+		return
+	}
+	p := r.find(c.Group)
+	if p == nil || p.purging() {
+		r.emptyPoll(c, number, 0)
+		return
+	}
+	key := offsetKey{c.ConsumerKind, c.ConsumerID}
+	for {
+		again := r.pollView(c, p, &req, key)
+		if !again {
+			return
+		}
+	}
+}
+
+// pollView serves one poll from the current view; true asks to try again on a newer one.
+func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesRequest, key offsetKey) (again bool) {
+	v := p.log.View()
+	q := segment.Query{Kind: segment.Kind(req.Strategy.Kind), Value: req.Strategy.Value, Count: req.Count}
+	if req.Strategy.Kind == wire.StrategyNext {
+		q.Kind, q.Value = segment.Offset, 0
+		if at, ok := p.offsets.get(key); ok {
+			q.Value = at + 1
+		}
+	}
+	plan, outcome := v.Plan(q, r.config.MaxPoll)
+	if outcome == segment.Cold {
+		if err := plan.Resolve(); err != nil {
+			return r.pollFailed(c, p, err)
+		}
+	}
+	if outcome == segment.Empty || plan.Size() == 0 {
+		r.emptyPoll(c, p.number, v.Current())
+		return false
+	}
+	frame, ok := r.pool.Try(wire.HeaderSize + polledHeader + plan.Size())
+	if !ok {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBudget)
+		return false
+	}
+	b := frame.Bytes()
+	n, err := plan.Read(b[wire.HeaderSize+polledHeader:])
+	if err != nil {
+		frame.Release()
+		return r.pollFailed(c, p, err)
+	}
+	frame.Resize(wire.HeaderSize + polledHeader + n)
+	putPolled(b[wire.HeaderSize:], p.number, v.Current(), plan.Messages())
+	if plan.Messages() > 0 {
+		p.polledUpTo(c, key, plan.LastOffset(), v.Generation(), req.AutoCommit)
+	}
+	r.metrics.polled.Add(float64(n))
+	c.OutFrame = frame
+	c.Finish()
+	return false
+}
+
+func putPolled(b []byte, partition uint32, current uint64, messages uint32) {
+	le := binary.LittleEndian
+	le.PutUint32(b, partition)
+	le.PutUint64(b[4:], current)
+	le.PutUint32(b[12:], messages)
+}
+
+func (r *Replica) emptyPoll(c *link.Call, partition uint32, current uint64) {
+	var b [polledHeader]byte
+	putPolled(b[:], partition, current, 0)
+	c.Out = append(c.Out[:0], b[:]...)
+	c.Finish()
+}
+
+// pollFailed answers a read that met damage: a typed status, never an empty success that would
+// leave a consumer standing there for ever.
+func (r *Replica) pollFailed(c *link.Call, p *Partition, err error) (again bool) {
+	if errors.Is(err, segment.ErrTrimmed) {
+		return true
+	}
+	var d *segment.Damage
+	if errors.As(err, &d) {
+		r.fencePartition(p, d)
+		c.Refuse(wire.CodeCannotReadMessage, link.ReasonNone)
+		return false
+	}
+	r.log.Error("poll failed", "group", p.id, "error", err)
+	c.Refuse(wire.CodeIOError, link.ReasonNone)
+	return false
+}
+
+// polledUpTo remembers what a consumer was given and promises its auto-commit.
+func (p *Partition) polledUpTo(c *link.Call, key offsetKey, last, generation uint64, commit bool) {
+	if key.kind == wire.ConsumerGroup {
+		p.offsets.mark(key.id, c.Header.Client, last)
+	}
+	if commit && p.offsets.advance(key, last, generation) && !p.committing.Swap(true) {
+		p.engine.Do(p.propose)
+	}
+}
+
+// purging reports whether the metadata asks for a purge this partition has not applied: what is
+// stored is gone for every reader already.
+func (p *Partition) purging() bool {
+	return p.wantedGeneration() > p.log.View().Generation()
+}
+
+func (p *Partition) wantedGeneration() uint64 {
+	v := p.replica.follower.View()
+	if p.seen.Load() != v {
+		if part, ok := v.PartitionByGroup(p.id); ok {
+			p.wanted.Store(part.PurgeGeneration)
+		}
+		p.seen.Store(v)
+	}
+	return p.wanted.Load()
+}
+
+// storedOffset answers GetOffset from the replicated table.
+func (r *Replica) storedOffset(c *link.Call) {
+	c.ReplyOp = wire.OpNonReplicated
+	p := r.find(c.Group)
+	if p == nil || p.purging() {
+		c.Finish()
+		return
+	}
+	if at, ok := p.offsets.get(offsetKey{c.ConsumerKind, c.ConsumerID}); ok {
+		le := binary.LittleEndian
+		c.Out = le.AppendUint32(c.Out[:0], p.number)
+		c.Out = le.AppendUint64(c.Out, p.log.View().Current())
+		c.Out = le.AppendUint64(c.Out, at)
+	}
+	c.Finish()
+}

@@ -1,0 +1,238 @@
+package partitionreplica
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Config is what an operator decides about a partition replica.
+type Config struct {
+	Loops           int           // event loops for a new data directory
+	MaxPoll         int           // bytes of a poll reply, at least one batch
+	MaxFrame        int           // bytes of the largest frame, part of the size retention floor
+	MaxOffsets      int           // stored consumer offsets per partition and kind
+	CleanerInterval time.Duration // between retention passes; 0 = no cleaner
+	TrashDelay      time.Duration // before removed files are unlinked
+	LowWaterBytes   uint64        // free bytes of the file system below which sends are refused
+	LowWaterPercent float64       // the same as a share of its size; the smaller of both counts
+	Engine          loop.EngineOptions
+}
+
+// Follower is the metadata as this process knows it.
+type Follower interface {
+	View() *metadata.View
+	// Changed is closed when a view newer than the current one is there.
+	Changed() <-chan struct{}
+}
+
+// Deps are the shared parts of a process.
+type Deps struct {
+	FS       vfs.FS
+	Follower Follower
+	Pool     *buffer.Pool
+	Log      hclog.Logger
+	Registry prometheus.Registerer
+	// Fatal ends the process with a status: its log can not be trusted any more.
+	Fatal func(status int, reason error)
+}
+
+// Replica hosts the partitions of this process. It implements link.Service.
+type Replica struct {
+	config   Config
+	fs       vfs.FS
+	follower Follower
+	pool     *buffer.Pool
+	log      hclog.Logger
+	metrics  *metrics
+	files    *segment.Files
+	engines  []*loop.Engine
+	space    space
+
+	mu         sync.RWMutex
+	partitions map[uint64]*Partition
+
+	stop chan struct{}
+	gone sync.WaitGroup
+}
+
+// Directories below the data root.
+const (
+	groupsDir = "partitions"
+	trashDir  = "trash"
+)
+
+// Open recovers every partition the logs know. Nothing is served before Start.
+func Open(config Config, deps Deps) (*Replica, error) {
+	r := &Replica{
+		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log,
+		metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
+		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
+	}
+	r.space.fs = deps.FS
+	for _, dir := range []string{groupsDir, trashDir} {
+		if err := deps.FS.MkdirAll(dir); err != nil {
+			return nil, fmt.Errorf("partition replica: %w", err)
+		}
+	}
+	if err := r.openEngines(deps); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Start begins to serve, to follow the metadata and to clean up.
+func (r *Replica) Start() {
+	for _, e := range r.engines {
+		e.Start()
+	}
+	r.space.measure(r.config)
+	r.gone.Add(2)
+	go r.follow()
+	go r.maintain()
+}
+
+// Close finishes what is admitted, writes a checkpoint and gives everything back.
+func (r *Replica) Close(limit time.Duration) error {
+	close(r.stop)
+	r.gone.Wait()
+	var first error
+	for _, e := range r.engines {
+		if err := e.Close(limit); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Serve implements link.Service.
+func (r *Replica) Serve(c *link.Call) {
+	switch {
+	case c.Internal != link.InternalNone:
+		r.internal(c)
+	case c.Header.Operation == wire.OpNonReplicated && c.Header.Code == wire.CmdGetOffset:
+		r.storedOffset(c)
+	case c.Header.Operation == wire.OpNonReplicated:
+		r.poll(c)
+	default:
+		r.engine(c.Group).Serve(c)
+	}
+}
+
+// engine is the loop that owns a group.
+func (r *Replica) engine(group uint64) *loop.Engine {
+	if len(r.engines) == 1 {
+		return r.engines[0]
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], group)
+	return r.engines[wire.Hash64(b[:])%uint64(len(r.engines))]
+}
+
+func (r *Replica) find(group uint64) *Partition {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.partitions[group]
+}
+
+// internal answers the cluster's own questions from inside the loops.
+func (r *Replica) internal(c *link.Call) {
+	go func() {
+		for _, e := range r.engines {
+			if !e.Wait(func() { r.answer(e, c) }) {
+				c.Refuse(wire.CodeTransientNotAccepted, link.ReasonClosing)
+				return
+			}
+		}
+		c.Finish()
+	}()
+}
+
+func (r *Replica) answer(e *loop.Engine, c *link.Call) {
+	switch c.Internal {
+	case link.InternalFacts:
+		r.answerFacts(e, c)
+	case link.InternalSealed:
+		r.answerSealed(e, c)
+	case link.InternalInFlight:
+		r.answerInFlight(e, c)
+	}
+}
+
+// answerFacts appends the facts of the asked groups, or of all, that this loop hosts.
+func (r *Replica) answerFacts(e *loop.Engine, c *link.Call) {
+	if len(c.Body) == 0 {
+		for _, p := range r.of(e) {
+			c.Out = link.AppendFact(c.Out, p.fact())
+		}
+		return
+	}
+	for ids := c.Body; len(ids) >= 8; ids = ids[8:] {
+		if p := r.find(binary.LittleEndian.Uint64(ids)); p != nil && p.engine == e {
+			c.Out = link.AppendFact(c.Out, p.fact())
+		}
+	}
+}
+
+func (r *Replica) answerSealed(e *loop.Engine, c *link.Call) {
+	if len(c.Body) < 12 {
+		return
+	}
+	p := r.find(binary.LittleEndian.Uint64(c.Body))
+	if r.engine(binary.LittleEndian.Uint64(c.Body)) != e {
+		return
+	}
+	upTo := uint64(0)
+	if count := int(binary.LittleEndian.Uint32(c.Body[8:])); p != nil && count > 0 {
+		upTo, _ = p.log.Sealed(count)
+	}
+	c.Out = binary.LittleEndian.AppendUint64(c.Out, upTo)
+}
+
+func (r *Replica) answerInFlight(e *loop.Engine, c *link.Call) {
+	if len(c.Body) < 4 {
+		return
+	}
+	group := binary.LittleEndian.Uint32(c.Body)
+	view := r.follower.View()
+	for ids := c.Body[4:]; len(ids) >= 8; ids = ids[8:] {
+		id := binary.LittleEndian.Uint64(ids)
+		p := r.find(id)
+		if p == nil || p.engine != e {
+			continue
+		}
+		g := view.GroupByKey(metadata.GroupKey{Stream: p.stream, Topic: p.topic, Group: group})
+		if g == nil {
+			continue
+		}
+		if owner := g.Owner(p.number); owner != nil && p.offsets.inFlight(group, owner.Client) {
+			c.Out = binary.LittleEndian.AppendUint64(c.Out, id)
+		}
+	}
+}
+
+// of lists the partitions of one loop in group id order.
+func (r *Replica) of(e *loop.Engine) []*Partition {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	all := make([]*Partition, 0, len(r.partitions))
+	for _, p := range r.partitions {
+		if p.engine == e {
+			all = append(all, p)
+		}
+	}
+	sortByID(all)
+	return all
+}
