@@ -1,29 +1,110 @@
 package segment
 
-// State is what a checkpoint keeps of a log. It counts committed bytes only.
-type State struct {
-	Generation  uint64
-	Start, Next uint64
-	Time        uint64
-	Segments    []SegmentState
+// hintStep is how many bytes the hint file of the growing segment may lag: what a first touch after
+// a restart walks.
+const hintStep = 4 << 20
+
+// Checkpoint is the log at one commit point on its way into a checkpoint. State counts nothing that
+// Run has not written and synced.
+type Checkpoint struct {
+	State State
+
+	flush   *Flush
+	extents []extent
 }
 
-type SegmentState struct {
-	Base, Next          uint64
-	Length, Last        int64 // bytes; position of the last batch
-	FirstTime, LastTime uint64
-	Hash                uint64 // XXH3 of the file, 0 while unknown
+// Checkpoint captures the log at its commit point. Run the result on any goroutine; only after Run
+// returned nil may State enter a checkpoint, and only then may journal records of the batches it
+// counts go. Give it to Checkpointed on the loop.
+func (l *Log) Checkpoint() *Checkpoint {
+	c := &Checkpoint{flush: l.flush()}
+	c.State = State{Generation: l.generation, Start: l.start, Next: l.commit, Time: l.timeFrom}
+	c.extents = append(c.extents, l.sealed...)
+	if l.active.seg != nil {
+		c.extents = append(c.extents, l.active)
+	}
+	c.State.Segments = make([]SegmentState, len(c.extents))
+	for i := range c.extents {
+		x := &c.extents[i]
+		c.State.Segments[i] = SegmentState{
+			Base: x.seg.base, Next: x.next, Length: x.length, Last: x.last,
+			FirstTime: x.firstTime, LastTime: x.lastTime, Hash: x.hash,
+		}
+	}
+	return c
 }
 
-func (s *State) Append(dst []byte) []byte { return dst }
-func DecodeState(b []byte) (State, error) { return State{}, nil }
+// Run writes the small batches that wait, syncs every file written since the last sync with its
+// name, and refreshes the index hints. A failed hint is no error.
+func (c *Checkpoint) Run() error {
+	if err := c.flush.Run(); err != nil {
+		return err
+	}
+	for i := range c.extents {
+		x := &c.extents[i]
+		s := x.seg
+		if s.gone.Load() {
+			continue
+		}
+		sealed := i < len(c.extents)-1
+		if s.dirty.Load() || !s.named.Load() {
+			if err := s.Sync(); err != nil {
+				return err
+			}
+		}
+		if lag := x.length - s.hinted.Load(); lag >= hintStep || sealed && lag > 0 {
+			_ = x.writeHint()
+		}
+	}
+	return nil
+}
 
-// Checkpoint captures the log at its commit point. Run (any goroutine) writes and syncs every byte
-// State counts; only after it returned nil may State enter a checkpoint. Then Checkpointed on the loop.
-func (l *Log) Checkpoint() *Checkpoint { return nil }
+// writeHint stores the index of x for the next start.
+func (x *extent) writeHint() error {
+	cold, ok := x.warm()
+	if !ok {
+		if err := x.load(false); err != nil {
+			return err
+		}
+		cold, _ = x.warm()
+	}
+	ix := index{entries: append(append([]entry(nil), cold...), x.hot...), length: x.length}
+	var b [headerSize]byte
+	if _, err := x.seg.ReadAt(b[:], x.last); err != nil {
+		return err
+	}
+	if err := writeHint(x.seg.life.files.fs, x.seg.indexPath(), encodeHint(x.seg.base, &ix, x.next, parseHeader(b[:]).checksum)); err != nil {
+		return err
+	}
+	x.seg.hinted.Store(x.length)
+	return nil
+}
 
-type Checkpoint struct{ State State }
+// Checkpointed takes the result of Run back. The indexes of sealed segments leave memory: their
+// hint files have them now.
+func (l *Log) Checkpointed(c *Checkpoint, err error) {
+	if err != nil {
+		return
+	}
+	l.coolSealed()
+	l.flushedTo(c.flush.to)
+}
 
-func (c *Checkpoint) Run() error { return nil }
-
-func (l *Log) Checkpointed(c *Checkpoint, err error) {}
+// coolSealed replaces the in-memory index of sealed segments by their hint file.
+func (l *Log) coolSealed() {
+	var cooled []extent
+	for i := range l.sealed {
+		x := &l.sealed[i]
+		if len(x.hot) == 0 || x.seg.hinted.Load() != x.length {
+			continue
+		}
+		if cooled == nil {
+			cooled = append([]extent(nil), l.sealed...) // views hold the old ones
+		}
+		cooled[i].coldLen, cooled[i].hot = x.length, nil
+	}
+	if cooled != nil {
+		l.sealed = cooled
+		l.publish()
+	}
+}

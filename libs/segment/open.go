@@ -1,22 +1,197 @@
 package segment
 
-import "github.com/whippet-mq/whippet/libs/vfs"
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
 
-// Open starts a log from its checkpoint state (zero: a new partition). It trusts only the bytes st
-// counts. Damage found is kept until Settle, because a trim or purge replayed from the journal may remove it.
-// The caller then replays the journal entries above the checkpoint in order: Append for bodies it holds (small),
-// Restore for large ones, Trim, Purge; and ends with Settle.
-func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
-	return nil, Report{}, nil
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Report says what Open found.
+type Report struct {
+	Segments int       // files the state counts
+	Bytes    int64     // bytes the state counts
+	Damage   []*Damage // what is wrong with them; see Settle
 }
 
-// Restore re-appends a large batch whose bytes stand in the file. verify reads and checks all of
-// it (suspect boots, or the record lies above the last synced one), else only its header. Error: *Damage, the log is unchanged.
-func (l *Log) Restore(at Location, op uint64, verify bool) error { return nil }
+// Open starts the log of a partition in dir from its checkpoint state; the zero State is a new
+// partition, which costs no system call. It trusts only the bytes st counts: a stat per file and the last
+// batch are checked, nothing else is read, nothing on disk is changed.
+//
+// The caller then replays the journal above the checkpoint in order: Append for batches it holds,
+// Restore for large ones, Publish, Trim and Purge as they were applied; and ends with Settle. Damage
+// waits until then, because a trim or purge in the journal may explain a missing file.
+func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
+	opt = opt.withDefaults(fs)
+	l := &Log{fs: fs, dir: dir, opt: opt, generation: st.Generation, start: st.Start, commit: st.Next, next: st.Next, time: st.Time, timeFrom: st.Time}
+	l.life = &life{files: opt.Files, dir: lifeDir(dir, st.Generation)}
+	for i := range st.Segments {
+		s := &st.Segments[i]
+		x := extent{
+			seg: newSegment(l.life, s.Base), at: l.end, next: s.Next, length: s.Length, last: s.Last,
+			firstTime: s.FirstTime, lastTime: s.LastTime, hash: s.Hash, coldLen: s.Length,
+		}
+		x.seg.named.Store(true)
+		l.life.rooted.Store(true)
+		d, err := x.check(i == len(st.Segments)-1)
+		if err != nil {
+			return nil, Report{}, err
+		}
+		if d != nil {
+			l.damage = append(l.damage, d)
+		}
+		if l.active.seg != nil {
+			l.sealed = append(l.sealed, l.active)
+		}
+		l.active = x
+		l.end += s.Length
+	}
+	l.last, l.lastLen = l.active.seg, l.active.length
+	l.committed, l.flushed, l.bytes = l.end, l.end, l.end
+	l.publish()
+	return l, Report{Segments: len(st.Segments), Bytes: l.bytes, Damage: l.damage}, nil
+}
 
-// Settle ends recovery. Error: *Damage that still stands: the partition is fenced, its files stay as they are.
-func (l *Log) Settle() error { return nil }
+// check compares the file with what the state counts; newest: its last batch too. The error is one
+// that says nothing about the data.
+func (x *extent) check(newest bool) (*Damage, error) {
+	fs := x.seg.life.files.fs
+	e, err := fs.Stat(x.seg.path)
+	switch {
+	case vfs.IsNotExist(err):
+		return x.damage(0, "file is missing", err), nil
+	case err != nil:
+		return nil, err
+	case e.Size < x.length:
+		return x.damage(e.Size, fmt.Sprintf("file is too short, %d bytes are counted", x.length), nil), nil
+	case !newest:
+		return nil, nil
+	}
+	b := make([]byte, x.length-x.last)
+	if _, err := x.seg.ReadAt(b, x.last); err != nil {
+		return x.damage(x.last, "last batch cannot be read", err), nil
+	}
+	h := parseHeader(b)
+	if h.length != int64(len(b)) || h.base+uint64(h.count) != x.next || h.time != x.lastTime {
+		return x.damage(x.last, fmt.Sprintf("last batch does not end at offset %d", x.next), nil), nil
+	}
+	if err := verifyBatch(b); err != nil {
+		return x.damage(x.last, "last batch does not verify", err), nil
+	}
+	return nil, nil
+}
 
-// Close flushes nothing; it gives file handles back.
-func (l *Log) Close() error { return nil }
+// Restore appends a large batch again whose bytes a journal record names. verify reads and checks all
+// of it (the boot is suspect, or the record is above the last synced one); otherwise its header. On
+// error, a *Damage or an I/O error, the log is unchanged: above the last synced record the batch was
+// never acked and the journal ends before it, below the partition is fenced.
+func (l *Log) Restore(at Location, op uint64, verify bool) error {
+	where := uint64(0)
+	pos := l.lastLen
+	if l.last != nil {
+		where = l.last.base
+	}
+	seg := l.last
+	if l.last == nil || l.lastLen >= l.opt.SegmentSize {
+		where, pos, seg = l.next, 0, newSegment(l.life, l.next)
+		defer l.life.files.forget(seg) // place makes its own
+	}
+	x := extent{seg: seg, length: at.Pos + at.Len, next: ^uint64(0)}
+	if at.Segment != where || at.Pos != pos || at.Len <= InlineLimit || at.Len > maxBatch {
+		return x.damage(at.Pos, fmt.Sprintf("op %d is recorded in segment %d, the log ends in %d at %d", op, at.Segment, where, pos), nil)
+	}
+	size := int64(headerSize)
+	if verify {
+		size = at.Len
+	}
+	b := make([]byte, size)
+	if _, err := seg.ReadAt(b, pos); err != nil {
+		return x.readError(pos, err)
+	}
+	h := parseHeader(b)
+	if h.base != l.next || h.length != at.Len || h.count == 0 || wire.Hash64(b[:headerSize]) != at.Hash {
+		return x.damage(pos, fmt.Sprintf("op %d: not the recorded batch", op), nil)
+	}
+	if verify {
+		if err := verifyBatch(b); err != nil {
+			return x.damage(pos, fmt.Sprintf("op %d does not verify", op), err)
+		}
+	} else if e, err := l.fs.Stat(seg.path); err != nil || e.Size < at.Pos+at.Len {
+		return x.damage(pos, fmt.Sprintf("op %d: file is too short", op), err)
+	}
+	seg, _ = l.place(h)
+	seg.dirty.Store(true)
+	return nil
+}
 
+// Settle ends recovery. The error is the first *Damage that no trim or purge has explained: the
+// partition is fenced and its files stay as they are. The Removal, nil if there is nothing to do, takes
+// what removals of an earlier run left behind.
+func (l *Log) Settle() (*Removal, error) {
+	var standing []*Damage
+	for _, d := range l.damage {
+		if l.holds(d) {
+			standing = append(standing, d)
+		}
+	}
+	if l.damage = standing; len(standing) > 0 {
+		return nil, standing[0]
+	}
+	return l.leftovers()
+}
+
+// holds reports whether the damaged segment is still part of the log.
+func (l *Log) holds(d *Damage) bool {
+	if path.Dir(d.Path) != l.life.dir {
+		return false
+	}
+	return d.Segment >= l.start && d.Segment < l.commit
+}
+
+// leftovers lists names that a removal, cut short by a crash, should have taken: lives before this
+// one, files below the start. Names nothing explains are left alone.
+func (l *Log) leftovers() (*Removal, error) {
+	r := l.removal()
+	lives, err := l.fs.ReadDir(l.dir)
+	if vfs.IsNotExist(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for _, e := range lives {
+		if g, err := strconv.ParseUint(e.Name, 10, 64); err == nil && e.Dir && g < l.generation {
+			r.dirs = append(r.dirs, path.Join(l.dir, e.Name))
+		}
+	}
+	files, err := l.fs.ReadDir(l.life.dir)
+	if err != nil && !vfs.IsNotExist(err) {
+		return nil, err
+	}
+	for _, e := range files {
+		name := strings.TrimSuffix(strings.TrimSuffix(e.Name, ".log"), ".index")
+		if base, err := strconv.ParseUint(name, 10, 64); err == nil && base < l.start {
+			r.dirs = append(r.dirs, path.Join(l.life.dir, e.Name))
+		}
+	}
+	if len(r.dirs) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// Close gives the open files back. It writes nothing: what only memory has, the journal has too.
+func (l *Log) Close() error {
+	for i := range l.sealed {
+		l.life.files.forget(l.sealed[i].seg)
+	}
+	if l.active.seg != nil {
+		l.life.files.forget(l.active.seg)
+	}
+	for i := l.head; i < len(l.pending); i++ {
+		l.life.files.forget(l.pending[i].seg)
+	}
+	return nil
+}

@@ -1,44 +1,137 @@
 package segment
 
-import "github.com/whippet-mq/whippet/libs/vfs"
+// trimPass is the most segments one trim takes.
+const trimPass = 16
 
-// Retention is the input of TrimPlan.
+// NoBarrier is the barrier of a partition without stored consumer offsets.
+const NoBarrier = ^uint64(0)
+
+// Retention is what TrimPlan judges segments by.
 type Retention struct {
-	Now, Expiry  uint64 // microseconds; Expiry 0: never
-	MaxBytes     int64  // of sealed segments; 0: unlimited
-	Watermark    uint64 // DeleteSegments: sealed segments whose last offset is at or below it go
-	HasWatermark bool
-	Barrier      uint64 // lowest stored consumer offset, NoBarrier
+	Now, Expiry uint64 // microseconds; Expiry 0: messages never expire
+	MaxBytes    int64  // of sealed segments; 0: unlimited
+	Delete      bool   // sealed segments up to offset Watermark are to go (DeleteSegments)
+	Watermark   uint64
+	Barrier     uint64 // lowest stored offset of any consumer, or NoBarrier
 }
 
-// TrimPlan returns the last offset a trim op should remove; false: nothing to trim. At most 16 segments.
-func (l *Log) TrimPlan(r Retention) (upTo uint64, ok bool) { return 0, false }
+// closed returns how many extents are sealed: all but the newest, and that one when it is full,
+// since the next batch opens a new file. They are v.extent(0..n).
+func (v *View) closed(segmentSize int64) int {
+	n := v.extents()
+	if n > 0 && v.active.length < segmentSize {
+		n--
+	}
+	return n
+}
 
-// Trim removes the sealed segments whose last offset is <= upTo, never the active one, and swaps the View. nil: nothing to remove.
-func (l *Log) Trim(upTo uint64) *Removal { return nil }
+// TrimPlan returns the offset a trim op should carry: the last one of the last segment to go. false:
+// nothing to trim. It takes whole sealed segments, oldest first, at most 16, none whose last offset
+// is above the barrier.
+func (l *Log) TrimPlan(r Retention) (upTo uint64, ok bool) {
+	v := l.View()
+	n := v.closed(l.opt.SegmentSize)
+	var sealed int64
+	for i := range n {
+		sealed += v.extent(i).length
+	}
+	for i := range min(n, trimPass) {
+		x := v.extent(i)
+		last := x.next - 1
+		expired := r.Expiry > 0 && add(min(x.lastTime, r.Now), r.Expiry) <= r.Now
+		excess := r.MaxBytes > 0 && sealed > r.MaxBytes
+		if last > r.Barrier || !expired && !excess && !(r.Delete && last <= r.Watermark) {
+			break
+		}
+		upTo, ok = last, true
+		sealed -= x.length
+	}
+	return upTo, ok
+}
 
-// Sealed returns the last offset of the count-th oldest sealed segment (the newest if there are fewer); false: none.
-func (l *Log) Sealed(count int) (last uint64, ok bool) { return 0, false }
+// Sealed returns the last offset of the count-th oldest sealed segment, of the newest sealed one if
+// there are fewer; false: none is sealed or count is 0.
+func (l *Log) Sealed(count int) (last uint64, ok bool) {
+	v := l.View()
+	n := min(count, v.closed(l.opt.SegmentSize))
+	if n <= 0 {
+		return 0, false
+	}
+	return v.extent(n-1).next - 1, true
+}
 
-// Purge drops every message, committed or not; offsets restart at 0 under the new generation.
-func (l *Log) Purge(generation uint64) *Removal { return nil }
+// Trim removes the sealed segments whose last offset is at or below upTo and swaps the View. The
+// Removal, nil if there is none, takes their files away.
+func (l *Log) Trim(upTo uint64) *Removal {
+	r := l.removal()
+	for len(l.sealed) > 0 && l.sealed[0].next-1 <= upTo {
+		l.trimmed(r, &l.sealed[0])
+		l.sealed = l.sealed[1:]
+	}
+	if x := &l.active; len(l.sealed) == 0 && x.seg != nil && l.full(x) && x.next-1 <= upTo {
+		l.trimmed(r, x)
+		if l.last == x.seg {
+			l.last, l.lastLen = nil, 0
+		}
+		l.active = extent{}
+	}
+	if len(r.segments) == 0 {
+		return nil
+	}
+	l.sealed = append([]extent(nil), l.sealed...)
+	l.count()
+	l.publish()
+	return r
+}
 
-// Drop removes the whole partition; the Log is not used afterwards.
-func (l *Log) Drop() *Removal { return nil }
+func (l *Log) trimmed(r *Removal, x *extent) {
+	r.segments = append(r.segments, x.seg)
+	l.memory.dropSegment(x.seg)
+	l.start = x.next
+	l.bytes -= x.length
+}
 
-// Removal renames removed files into the trash. Run on any goroutine; now is wall clock in
-// seconds, the name in the trash carries it. A Removal that never ran is found and made up for by Settle.
-type Removal struct{}
+// Purge drops every message, committed or not; offsets restart at 0 in a new directory. It does
+// nothing unless generation is above the current one.
+func (l *Log) Purge(generation uint64) *Removal {
+	if generation <= l.generation {
+		return nil
+	}
+	r := l.removal()
+	r.segments = l.segments()
+	r.dirs = append(r.dirs, l.life.dir)
+	l.generation = generation
+	l.life = &life{files: l.opt.Files, dir: lifeDir(l.dir, generation)}
+	l.sealed, l.active, l.pending, l.head, l.memory = nil, extent{}, nil, 0, tail{}
+	l.last, l.lastLen = nil, 0
+	l.start, l.commit, l.next, l.time, l.timeFrom = 0, 0, 0, 0, 0
+	l.committed, l.flushed = l.end, l.end
+	l.bytes, l.unflushed, l.waiting = 0, 0, false
+	l.publish()
+	return r
+}
 
-func (r *Removal) Run(now int64) error { return nil }
+// Drop takes the whole partition away; the Log is not used afterwards, its views read ErrTrimmed.
+func (l *Log) Drop() *Removal {
+	r := l.removal()
+	r.segments = l.segments()
+	r.dirs = append(r.dirs, l.dir)
+	return r
+}
 
-// Discard moves the directory of a partition that is not open into the trash.
-func Discard(fs vfs.FS, dir, trash string, now int64) error { return nil }
-
-// EmptyTrash deletes what was renamed into the trash before the given second.
-func EmptyTrash(fs vfs.FS, trash string, before int64) error { return nil }
-
-// Files caches open segment files, least recently used first out.
-type Files struct{}
-
-func NewFiles(limit int) *Files { return &Files{} }
+// segments returns all files of the log, uncommitted ones included.
+func (l *Log) segments() []*segment {
+	var all []*segment
+	for i := range l.sealed {
+		all = append(all, l.sealed[i].seg)
+	}
+	if l.active.seg != nil {
+		all = append(all, l.active.seg)
+	}
+	for i := l.head; i < len(l.pending); i++ {
+		if s := l.pending[i].seg; len(all) == 0 || all[len(all)-1] != s {
+			all = append(all, s)
+		}
+	}
+	return all
+}

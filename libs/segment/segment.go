@@ -1,0 +1,236 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+	"sync/atomic"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+)
+
+// life is one directory of segment files: a partition between two purges. A purge starts a new
+// life in a new directory, so no name ever stands for two files.
+type life struct {
+	files  *Files
+	dir    string
+	rooted atomic.Bool // the directory's own name and those above it are durable
+}
+
+func lifeDir(dir string, generation uint64) string {
+	return path.Join(dir, fmt.Sprintf("%010d", generation))
+}
+
+// segment is one file of a log. As a vfs.File it opens itself through the cache and is created by
+// its first write. Once removed it reads as ErrTrimmed, and writes and syncs succeed without effect:
+// they belong to a partition that is going, and must not fail the journal round they travel in.
+// What the log knows about the contents is in extent.
+type segment struct {
+	life *life
+	base uint64 // offset of its first message
+	path string // of the .log file
+
+	opening sync.Mutex // serializes open, create and rename of the name
+	gone    atomic.Bool
+	dirty   atomic.Bool // written since the last sync
+	named   atomic.Bool // the name is durable
+	broken  atomic.Bool // a sync failed: nothing written may be trusted any more
+
+	cold   atomic.Pointer[index] // index read from disk, nil while nobody asked
+	hinted atomic.Int64          // bytes the .index file on disk covers
+	tuning sync.Mutex            // one reader loads or rebuilds the index
+
+	// Guarded by life.files.mu.
+	handle       vfs.File
+	pins         int
+	older, newer *segment
+}
+
+func newSegment(l *life, base uint64) *segment {
+	return &segment{life: l, base: base, path: path.Join(l.dir, fmt.Sprintf("%020d.log", base))}
+}
+
+func (s *segment) indexPath() string {
+	return s.path[:len(s.path)-len(".log")] + ".index"
+}
+
+var errSyncFailed = errors.New("segment: an earlier sync of this file failed")
+
+// use opens the file if need be and pins it until s.life.files.unpin.
+func (s *segment) use(create bool) (vfs.File, error) {
+	c := s.life.files
+	if f := c.pinned(s); f != nil {
+		return f, nil
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if f := c.pinned(s); f != nil {
+		return f, nil
+	}
+	if s.gone.Load() {
+		return nil, ErrTrimmed
+	}
+	f, err := c.fs.Open(s.path)
+	if create && vfs.IsNotExist(err) {
+		f, err = s.create()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.opened(s, f)
+	return f, nil
+}
+
+func (s *segment) create() (vfs.File, error) {
+	c := s.life.files.fs
+	if err := c.MkdirAll(s.life.dir); err != nil {
+		return nil, err
+	}
+	s.named.Store(false)
+	f, err := c.Create(s.path)
+	if errors.Is(err, fs.ErrExist) {
+		return c.Open(s.path) // an append that was cut had begun the same file
+	}
+	return f, err
+}
+
+func (s *segment) ReadAt(p []byte, off int64) (int, error) {
+	f, err := s.use(false)
+	if err != nil {
+		return 0, err
+	}
+	defer s.life.files.unpin(s)
+	return f.ReadAt(p, off)
+}
+
+func (s *segment) WriteAt(p []byte, off int64) (int, error) {
+	f, err := s.use(true)
+	if err == ErrTrimmed {
+		return len(p), nil
+	} else if err != nil {
+		return 0, err
+	}
+	defer s.life.files.unpin(s)
+	defer s.dirty.Store(true) // after the write: a sync in between must not clear it
+	return f.WriteAt(p, off)
+}
+
+func (s *segment) WriteVec(bufs [][]byte, off int64) (n int64, err error) {
+	f, err := s.use(true)
+	if err == ErrTrimmed {
+		for _, b := range bufs {
+			n += int64(len(b))
+		}
+		return n, nil
+	} else if err != nil {
+		return 0, err
+	}
+	defer s.life.files.unpin(s)
+	defer s.dirty.Store(true) // after the write: a sync in between must not clear it
+	return f.WriteVec(bufs, off)
+}
+
+func (s *segment) Size() (int64, error) {
+	f, err := s.use(false)
+	if err != nil {
+		return 0, err
+	}
+	defer s.life.files.unpin(s)
+	return f.Size()
+}
+
+func (s *segment) Truncate(size int64) error {
+	f, err := s.use(false)
+	if err == ErrTrimmed {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer s.life.files.unpin(s)
+	defer s.dirty.Store(true) // after the write: a sync in between must not clear it
+	return f.Truncate(size)
+}
+
+func (s *segment) Allocate(size int64) error {
+	f, err := s.use(true)
+	if err == ErrTrimmed {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer s.life.files.unpin(s)
+	defer s.dirty.Store(true) // after the write: a sync in between must not clear it
+	return f.Allocate(size)
+}
+
+// Sync makes the bytes written so far and the file's name durable. A failure is for ever: the
+// kernel may have dropped the pages, so a later success would prove nothing.
+func (s *segment) Sync() error {
+	if s.broken.Load() {
+		return errSyncFailed
+	}
+	f, err := s.use(false)
+	if err == ErrTrimmed {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer s.life.files.unpin(s)
+	s.dirty.Store(false)
+	if err = f.Sync(); err == nil {
+		err = s.syncName()
+	}
+	if err != nil {
+		s.broken.Store(true)
+		s.dirty.Store(true)
+	}
+	return err
+}
+
+func (s *segment) syncName() error {
+	if s.named.Load() {
+		return nil
+	}
+	fs, dir := s.life.files.fs, s.life.dir
+	if err := fs.SyncDir(dir); err != nil {
+		return err
+	}
+	if !s.life.rooted.Load() {
+		for dir != "." && dir != "/" {
+			dir = path.Dir(dir)
+			if err := fs.SyncDir(dir); err != nil {
+				return err
+			}
+		}
+		s.life.rooted.Store(true)
+	}
+	s.named.Store(true)
+	return nil
+}
+
+// Close does nothing: the cache owns the open file.
+func (s *segment) Close() error { return nil }
+
+// remove takes the file away from the directory. Readers that hold it open finish with the old bytes.
+func (s *segment) remove(rename func(from string) error) error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.gone.Store(true)
+	s.life.files.forget(s)
+	for _, p := range [...]string{s.path, s.indexPath()} {
+		if err := rename(p); err != nil && !vfs.IsNotExist(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon closes the file and lets nobody open it again; its directory is moved whole.
+func (s *segment) abandon() {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.gone.Store(true)
+	s.life.files.forget(s)
+}
