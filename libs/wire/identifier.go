@@ -59,3 +59,10 @@ func (r *reader) identifier() Identifier {
 	r.fail()
 	return Identifier{}
 }
+
+// DecodeIdentifier reads one identifier and returns the bytes behind it.
+func DecodeIdentifier(b []byte) (id Identifier, rest []byte, err error) {
+	r := reader{rest: b}
+	id = r.identifier()
+	return id, r.rest, r.err()
+}

@@ -2,7 +2,6 @@ package wire
 
 import "unicode/utf8"
 
-
 // reader walks a body front to back. The first read past the end or of a bad value sets bad and
 // empties the rest, so decoders read all their fields and ask once at the end. Slices alias the body.
 type reader struct {
@@ -135,4 +134,24 @@ func appendStr8[T ~[]byte | ~string](dst []byte, s T) []byte {
 // appendStr32 writes len:u32 and s.
 func appendStr32[T ~[]byte | ~string](dst []byte, s T) []byte {
 	return append(appendU32(dst, uint32(len(s))), s...)
+}
+
+// repeat reads count records. It grows its result as it reads, so a count that the body does not
+// bear out costs nothing.
+func repeat[T any](r *reader, count uint32, record func(*reader) T) []T {
+	var records []T
+	for ; count > 0 && !r.bad; count-- {
+		records = append(records, record(r))
+	}
+	return records
+}
+
+// decodeAll reads records to the end of b.
+func decodeAll[T any](b []byte, record func(*reader) T) ([]T, error) {
+	r := reader{rest: b}
+	var records []T
+	for len(r.rest) > 0 {
+		records = append(records, record(&r))
+	}
+	return records, r.err()
 }
