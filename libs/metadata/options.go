@@ -2,29 +2,83 @@ package metadata
 
 import "github.com/whippet-mq/whippet/libs/wire"
 
-// Option is one entry of a topic's option map.
-type Option struct {
-	Key   string
-	Kind  uint8 // wire value kind
-	Value []byte
+// configure sets explicit options and settings of a new topic from the logged blocks. Every key that the
+// client left open stands in the derived block with the default the primary took, so that replicas
+// never consult their own.
+func (t *Topic) configure(explicit, derived []byte) wire.Code {
+	e, err := wire.DecodeOptions(explicit)
+	if err != nil {
+		return wire.CodeInvalidOptionValue
+	}
+	d, err := wire.DecodeOptions(derived)
+	if err != nil {
+		return wire.CodeInvalidOptionValue
+	}
+	if t.Settings, err = settings(e, d); err != nil {
+		return wire.CodeInvalidOptionValue
+	}
+	t.Explicit = e.AppendSorted(nil)
+	return 0
 }
 
-// Generation says which option keys a client knows (released-clients §3.2).
-type Generation uint8
-
-const (
-	// GenerationSnapshot knows enforce_fsync: the documented snapshot, unknown clients, HTTP.
-	GenerationSnapshot Generation = iota
-	// GenerationReleased knows durability and consumer_offset_durability: rust-sdk >= 0.11.0-edge.8.
-	GenerationReleased
-)
-
-// CatalogueKey describes one topic option.
-type CatalogueKey struct {
-	Key     string
-	Kind    uint8  // canonical value kind
-	Default []byte // in canonical kind
-	Mutable bool   // UpdateTopic accepts it
+// settings reads the explicit options, and for keys that are not among them the derived ones.
+func settings(explicit, derived wire.Options) (wire.TopicOptions, error) {
+	s, err := wire.ParseTopicOptions(explicit)
+	if err != nil {
+		return s, err
+	}
+	d, err := wire.ParseTopicOptions(derived)
+	if err != nil {
+		return s, err
+	}
+	open := func(key string) bool {
+		_, named := explicit.Get(key)
+		return !named
+	}
+	if open(wire.OptionCompression) {
+		s.Compression = d.Compression
+	}
+	if open(wire.OptionMessageExpiry) {
+		s.MessageExpiry = d.MessageExpiry
+	}
+	if open(wire.OptionMaxTopicSize) {
+		s.MaxTopicSize = d.MaxTopicSize
+	}
+	if open(wire.OptionSegmentSize) {
+		s.SegmentSize = d.SegmentSize
+	}
+	if open(wire.OptionEnforceFsync) && open(wire.OptionDurability) {
+		s.Persisted = d.Persisted
+	}
+	if open(wire.OptionConsumerOffsetDurability) {
+		s.OffsetsPersist = d.OffsetsPersist
+	}
+	if open(wire.OptionMessagesRequiredToSave) {
+		s.MessagesToSave = d.MessagesToSave
+	}
+	if open(wire.OptionSizeRequiredToSave) {
+		s.SizeToSave = d.SizeToSave
+	}
+	if open(wire.OptionPreallocateSegments) {
+		s.Preallocate = d.Preallocate
+	}
+	return s, nil
 }
 
-var _ wire.Code
+// Derived lists, sorted, the option keys that clients of generation g know and none has named, with
+// the values in force.
+func (t *Topic) Derived(g wire.Generation) wire.Options {
+	// A literal 0 of an update is named and stored although it changed no setting.
+	return without(t.Settings.AppendDerived(nil, g), t.Explicit)
+}
+
+// without is options less the keys that others names.
+func without(options, others wire.Options) wire.Options {
+	var left wire.Options
+	for o := range options.All() {
+		if _, named := others.Get(string(o.Key)); !named {
+			left = o.Append(left)
+		}
+	}
+	return left
+}

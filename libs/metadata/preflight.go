@@ -12,7 +12,7 @@ const (
 	ActionReplay
 	// ActionResult: answer with Verdict.Code in a result section (59; 51 for a repeated CreateToken).
 	ActionResult
-	// ActionRefuse: answer with Verdict.Code. The reference is silent here.
+	// ActionRefuse: answer with Verdict.Code as a status. The reference is silent here.
 	ActionRefuse
 	// ActionEvict: end the session with Verdict.Evict.
 	ActionEvict
@@ -30,11 +30,64 @@ type Verdict struct {
 	Victim wire.U128
 }
 
-// Preflight decides on a request with a number (client-semantics §1.5, rows 4 to 9). What is in the
-// pipeline is the caller's to check: any op of the client there means 57.
+// Preflight decides on a numbered request (client-semantics §1.5, rows 4 to 9). What is in the
+// pipeline is the caller's to check: any op of the client there means 57. A zero checksum, here or on
+// the original, matches everything.
 func (v *View) Preflight(client wire.U128, session, request uint64, checksum wire.U128) Verdict {
-	panic("soon")
+	c := v.Client(client)
+	switch {
+	case c == nil:
+		return Verdict{Action: ActionEvict, Evict: wire.EvictNoSession}
+	case session < c.Epoch:
+		return Verdict{Action: ActionEvict, Evict: wire.EvictSessionTooLow}
+	case session > c.Epoch:
+		// The Register of that session is not applied here yet.
+		return Verdict{Action: ActionRefuse, Code: wire.CodeTransientNotAccepted}
+	case request > c.Watermark:
+		return Verdict{Action: ActionAdmit}
+	}
+	reply := c.reply(request)
+	original := c.WatermarkChecksum
+	if reply != nil {
+		original = reply.Header.RequestChecksum
+	}
+	reused := checksum != original && !checksum.IsZero() && !original.IsZero()
+	switch {
+	case reused && (reply != nil || request == c.Watermark):
+		return Verdict{Action: ActionRefuse, Code: wire.CodeInvalidCommand}
+	case reply == nil:
+		return Verdict{Action: ActionResult, Code: wire.CodeRequestAlreadyApplied}
+	case reply.Header.Operation == wire.OpCreateToken && succeeded(reply.Body):
+		// The secret was shown once and exists nowhere.
+		return Verdict{Action: ActionResult, Code: wire.CodePersonalAccessTokenAlreadyExists}
+	}
+	return Verdict{Action: ActionReplay, Reply: reply}
 }
 
 // PreflightRegister decides on a login of user under the client id.
-func (v *View) PreflightRegister(client wire.U128, user uint32) Verdict { panic("soon") }
+func (v *View) PreflightRegister(client wire.U128, user uint32) Verdict {
+	c := v.Client(client)
+	switch {
+	case c != nil && c.UserID != user && !c.orphaned():
+		return Verdict{Action: ActionEvict, Evict: wire.EvictSessionError}
+	case c == nil && v.clients.Len() >= v.limits.Clients:
+		_, victim := v.recency.At(0)
+		return Verdict{Action: ActionFull, Code: wire.CodeTransientNotAccepted, Victim: victim}
+	}
+	return Verdict{Action: ActionAdmit}
+}
+
+// reply returns the cached reply to the request number; the Register reply has none.
+func (c *Client) reply(request uint64) *Committed {
+	for _, r := range c.Replies {
+		if r.Header.Request == request && r.Header.Operation != wire.OpRegister {
+			return r
+		}
+	}
+	return nil
+}
+
+// succeeded reports whether a committed body is a success: its result count is 0.
+func succeeded(body []byte) bool {
+	return len(body) >= 4 && body[0]|body[1]|body[2]|body[3] == 0
+}

@@ -1,65 +1,10 @@
 package metadata
 
-import "cmp"
+import (
+	"cmp"
 
-// Global bits of a user's permissions, in wire order (client-wire §11.1).
-const (
-	GlobalManageServers uint16 = 1 << iota
-	GlobalReadServers
-	GlobalManageUsers
-	GlobalReadUsers
-	GlobalManageStreams
-	GlobalReadStreams
-	GlobalManageTopics
-	GlobalReadTopics
-	GlobalPollMessages
-	GlobalSendMessages
-
-	globalBits        = 10
-	AllGlobal  uint16 = 1<<globalBits - 1
+	"github.com/whippet-mq/whippet/libs/wire"
 )
-
-// Bits of a stream entry, in wire order.
-const (
-	StreamManage uint8 = 1 << iota
-	StreamRead
-	StreamManageTopics
-	StreamReadTopics
-	StreamPollMessages
-	StreamSendMessages
-
-	streamBits = 6
-)
-
-// Bits of a topic entry, in wire order.
-const (
-	TopicManage uint8 = 1 << iota
-	TopicRead
-	TopicPollMessages
-	TopicSendMessages
-
-	topicBits = 4
-)
-
-// Permissions are a user's rights in three additive layers: a finer layer adds rights and never
-// takes any. Entries are keyed by numeric id and outlive the stream or topic they name.
-type Permissions struct {
-	Global  uint16
-	Streams []StreamPermissions // ascending by Stream
-}
-
-// StreamPermissions are rights on one stream.
-type StreamPermissions struct {
-	Stream uint32
-	Bits   uint8
-	Topics []TopicPermissions // ascending by Topic
-}
-
-// TopicPermissions are rights on one topic.
-type TopicPermissions struct {
-	Topic uint32
-	Bits  uint8
-}
 
 // Right is something a user may be allowed to do (client-semantics §3.2).
 type Right uint8
@@ -83,34 +28,34 @@ const (
 
 // grant lists the bits any of which gives a right, per layer.
 type grant struct {
-	global uint16
-	stream uint8
-	topic  uint8
+	global wire.GlobalRights
+	stream wire.StreamRights
+	topic  wire.TopicRights
 }
 
 const (
-	anyStreams = GlobalManageStreams | GlobalReadStreams
-	anyTopics  = anyStreams | GlobalManageTopics | GlobalReadTopics
-	sAnyTopics = StreamManage | StreamRead | StreamManageTopics | StreamReadTopics
+	anyStreams = wire.GlobalManageStreams | wire.GlobalReadStreams
+	anyTopics  = anyStreams | wire.GlobalManageTopics | wire.GlobalReadTopics
+	sAnyTopics = wire.StreamManage | wire.StreamRead | wire.StreamManageTopics | wire.StreamReadTopics
 )
 
 var grants = [rightCount]grant{
-	RightReadServers:  {global: GlobalManageServers | GlobalReadServers},
-	RightReadUsers:    {global: GlobalManageUsers | GlobalReadUsers},
-	RightManageUsers:  {global: GlobalManageUsers},
+	RightReadServers:  {global: wire.GlobalManageServers | wire.GlobalReadServers},
+	RightReadUsers:    {global: wire.GlobalManageUsers | wire.GlobalReadUsers},
+	RightManageUsers:  {global: wire.GlobalManageUsers},
 	RightListStreams:  {global: anyStreams},
-	RightReadStream:   {global: anyStreams, stream: StreamManage | StreamRead},
-	RightCreateStream: {global: GlobalManageStreams},
-	RightManageStream: {global: GlobalManageStreams, stream: StreamManage},
+	RightReadStream:   {global: anyStreams, stream: wire.StreamManage | wire.StreamRead},
+	RightCreateStream: {global: wire.GlobalManageStreams},
+	RightManageStream: {global: wire.GlobalManageStreams, stream: wire.StreamManage},
 	RightListTopics:   {global: anyTopics, stream: sAnyTopics},
-	RightReadTopic:    {global: anyTopics, stream: sAnyTopics, topic: TopicManage | TopicRead},
-	RightCreateTopic:  {global: GlobalManageStreams | GlobalManageTopics, stream: StreamManage | StreamManageTopics},
-	RightManageTopic: {global: GlobalManageStreams | GlobalManageTopics, stream: StreamManage | StreamManageTopics,
-		topic: TopicManage},
-	RightPoll: {global: anyTopics | GlobalPollMessages, stream: sAnyTopics | StreamPollMessages,
-		topic: TopicManage | TopicRead | TopicPollMessages},
-	RightSend: {global: GlobalManageStreams | GlobalManageTopics | GlobalSendMessages,
-		stream: StreamManage | StreamManageTopics | StreamSendMessages, topic: TopicManage | TopicSendMessages},
+	RightReadTopic:    {global: anyTopics, stream: sAnyTopics, topic: wire.TopicManage | wire.TopicRead},
+	RightCreateTopic:  {global: wire.GlobalManageStreams | wire.GlobalManageTopics, stream: wire.StreamManage | wire.StreamManageTopics},
+	RightManageTopic: {global: wire.GlobalManageStreams | wire.GlobalManageTopics, stream: wire.StreamManage | wire.StreamManageTopics,
+		topic: wire.TopicManage},
+	RightPoll: {global: anyTopics | wire.GlobalPollMessages, stream: sAnyTopics | wire.StreamPollMessages,
+		topic: wire.TopicManage | wire.TopicRead | wire.TopicPollMessages},
+	RightSend: {global: wire.GlobalManageStreams | wire.GlobalManageTopics | wire.GlobalSendMessages,
+		stream: wire.StreamManage | wire.StreamManageTopics | wire.StreamSendMessages, topic: wire.TopicManage | wire.TopicSendMessages},
 }
 
 // Can reports whether user has the right on (stream, topic). The ids are looked at only where the
@@ -120,28 +65,27 @@ func (v *View) Can(user uint32, right Right, stream, topic uint32) bool {
 		return true
 	}
 	u := v.UserByID(user)
-	return u != nil && u.Permissions.allow(grants[right], stream, topic)
+	return u != nil && u.Permissions != nil && allows(u.Permissions, grants[right], stream, topic)
 }
 
-func (p *Permissions) allow(g grant, stream, topic uint32) bool {
-	if p == nil {
-		return false
-	}
+// allows looks through the three additive layers. Stream and topic entries are keyed by numeric id and
+// outlive what they name, as in the reference.
+func allows(p *wire.Permissions, g grant, stream, topic uint32) bool {
 	if p.Global&g.global != 0 {
 		return true
 	}
 	if g.stream == 0 && g.topic == 0 {
 		return false
 	}
-	s := find(p.Streams, stream, func(s *StreamPermissions) uint32 { return s.Stream })
+	s := find(p.Streams, stream, func(s *wire.StreamPermissions) uint32 { return s.Stream })
 	if s == nil {
 		return false
 	}
-	if s.Bits&g.stream != 0 {
+	if s.Rights&g.stream != 0 {
 		return true
 	}
-	t := find(s.Topics, topic, func(t *TopicPermissions) uint32 { return t.Topic })
-	return t != nil && t.Bits&g.topic != 0
+	t := find(s.Topics, topic, func(t *wire.TopicPermissions) uint32 { return t.Topic })
+	return t != nil && t.Rights&g.topic != 0
 }
 
 // find searches entries that ascend by id; nil when missing.

@@ -22,35 +22,14 @@ type Topic struct {
 	ID        uint32
 	Name      string
 	CreatedAt uint64 // µs
-	Settings
-	// Explicit are the options the clients named, Derived the other keys of the snapshot
-	// generation's catalogue with their defaults; both sorted by key. See OptionsFor.
-	Explicit, Derived []Option
+	Settings  wire.TopicOptions
+	Explicit  wire.Options // what clients named, sorted by key, as sent where UpdateTopic set it
 
 	partitions  Map[uint32, Partition] // ids 0..n-1
 	groups      Map[uint32, *Group]
 	groupNames  Map[string, uint32]
 	nextGroupID uint32
 }
-
-// Settings are a topic's options in typed form, defaults resolved.
-type Settings struct {
-	MessageExpiry            uint64 // µs; Never
-	MaxTopicSize             uint64 // bytes; Unlimited
-	SegmentSize              uint64 // bytes
-	SaveSize                 uint64 // size_of_messages_required_to_save, bytes
-	SaveMessages             uint32 // messages_required_to_save
-	Compression              uint8  // 1 none, 2 gzip
-	Preallocate              bool
-	MessagesPersisted        bool // a send is acknowledged after a quorum has synced it
-	ConsumerOffsetsPersisted bool // the same for stored consumer offsets
-}
-
-// Never is a message expiry, and Unlimited a topic size, without bound.
-const (
-	Never     = ^uint64(0)
-	Unlimited = ^uint64(0)
-)
 
 // Key addresses the topic by ids.
 func (t *Topic) Key() TopicKey { return TopicKey{t.Stream, t.ID} }

@@ -3,6 +3,8 @@ package metadata
 import (
 	"cmp"
 	"iter"
+
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // User is an account.
@@ -11,18 +13,18 @@ type User struct {
 	Name         string
 	PasswordHash string // PHC string
 	Active       bool
-	CreatedAt    uint64       // µs; 1 for root
-	Permissions  *Permissions // nil: none
+	CreatedAt    uint64            // µs; 1 for root
+	Permissions  *wire.Permissions // nil: none
 
 	tokens Map[string, *Token] // by name
 }
 
-// StatusCode is the user's status on the wire: 1 active, 2 inactive.
-func (u *User) StatusCode() uint8 {
+// Status is the user's status on the wire.
+func (u *User) Status() wire.UserStatus {
 	if u.Active {
-		return 1
+		return wire.UserActive
 	}
-	return 2
+	return wire.UserInactive
 }
 
 // Tokens yields the user's tokens in name order, expired ones included.

@@ -6,11 +6,14 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// Limits bound the replicated state. They must be equal on all metadata replicas.
+// Limits bound the replicated state. Clients must be equal on all metadata replicas.
 type Limits struct {
 	// Clients is the capacity of the client table (metadata.clients_table_max), 2..65536.
 	// 0 means DefaultClients.
 	Clients int
+	// Tokens is how many tokens a user may have (personal_access_token.max_tokens_per_user); 0 means
+	// wire.DefaultMaxTokens. It bounds admission only.
+	Tokens int
 }
 
 // DefaultClients is the capacity of the client table when none is configured.
@@ -18,14 +21,6 @@ const DefaultClients = 65536
 
 // maxClients is the largest legal capacity and the bound on slots in snapshots (replica-wire §10.2).
 const maxClients = 65536
-
-// Bounds of the documented id space (client-semantics §2.2).
-const (
-	MaxStreams             = 1 << 20
-	MaxTopics              = 4096      // per stream
-	MaxPartitions          = 1_000_000 // per topic
-	MaxPartitionsRequested = 1000      // per create, add or remove request
-)
 
 // RootID is the id of the root user, who passes every check.
 const RootID uint32 = 0
@@ -62,7 +57,8 @@ type View struct {
 	revoking Map[GroupKey, struct{}] // groups with a pending revocation
 	deletes  Map[TopicKey, uint16]   // how often partitions of a slot were deleted, mod 2048
 
-	nextAssignment uint64 // next consensus_group_id handed out at admission
+	assignments uint64 // highest consensus_group_id logged so far
+
 }
 
 // TopicKey addresses a topic by ids.
@@ -91,7 +87,7 @@ func New(root RootUser, limits Limits) *View {
 	v := empty(limits)
 	v.addUser(&User{
 		ID: RootID, Name: root.Name, PasswordHash: root.PasswordHash, Active: true, CreatedAt: 1,
-		Permissions: &Permissions{Global: AllGlobal}, tokens: newMap[string, *Token](cmp.Compare[string]),
+		Permissions: &wire.Permissions{Global: wire.GlobalAll}, tokens: newMap[string, *Token](cmp.Compare[string]),
 	})
 	return v
 }
@@ -101,6 +97,9 @@ func empty(limits Limits) *View {
 		limits.Clients = DefaultClients
 	}
 	limits.Clients = min(max(limits.Clients, 2), maxClients)
+	if limits.Tokens <= 0 {
+		limits.Tokens = wire.DefaultMaxTokens
+	}
 	return &View{
 		limits:      limits,
 		streams:     newMap[uint32, *Stream](cmp.Compare[uint32]),
