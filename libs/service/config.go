@@ -71,7 +71,7 @@ type Node struct {
 	Loops int `key:"loops" own:"" default:"0" range:"0..256"`
 }
 
-// Root names the first user. It is read at the first start only; see [Config.RootUser].
+// Root names the first user. It is read at the first start only.
 type Root struct {
 	// Name of the root user, 3 to 50 bytes. Given together with the password.
 	Username string `key:"username"`

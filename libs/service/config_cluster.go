@@ -25,7 +25,7 @@ type Cluster struct {
 	// Run as a member of a cluster.
 	Enabled bool `key:"enabled" default:"false" use:"refuse: this version runs standalone"`
 	// Name of the cluster, hashed into its permanent id. A data directory keeps the name it was made with.
-	Name string `key:"name" default:"iggy-cluster"`
+	Name string `key:"name" default:"iggy-cluster" env:"WHIPPET_CLUSTER_NAME"`
 	// The cluster also has reference nodes. The same on every node.
 	Mixed bool `key:"mixed" own:"" default:"false" use:"refuse: this version runs standalone"`
 	// Silence of the primary after which a view change starts.

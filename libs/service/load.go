@@ -131,6 +131,9 @@ func (l *loader) fill(v reflect.Value, prefix, use string, sources map[string]st
 		sources[s.key] = given.source
 		l.take(s, given)
 	}, func(t table) {
+		if empty, ok := l.raw[t.key].value.([]any); ok && len(empty) == 0 {
+			delete(l.raw, t.key)
+		}
 		n := l.elements(t.key)
 		t.slice.Set(reflect.MakeSlice(t.slice.Type(), n, n))
 		for i := range n {
@@ -243,9 +246,6 @@ func (c *Config) check() []error {
 		bad("root.username", root.Username, "a name has 3 to 50 bytes")
 	case len(root.Password.Reveal()) < 3 || len(root.Password.Reveal()) > 100:
 		bad("root.password", redacted, "a password has 3 to 100 bytes")
-	}
-	if need := 2 * c.MessageBus.MaxMessageSize; c.Limits.Memory < need {
-		bad("limits.memory", c.Limits.Memory.String(), "less than two frames of message_bus.max_message_size, "+need.String())
 	}
 	if tls := c.TCP.TLS; tls.Enabled && (tls.CertFile == "" || tls.KeyFile == "") && !tls.SelfSigned {
 		bad("tcp.tls.cert_file", tls.CertFile, "certificate and key are needed, or tcp.tls.self_signed")

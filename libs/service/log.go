@@ -1,8 +1,6 @@
 package service
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -35,23 +33,32 @@ func NewLogger(c *Config, name string, out io.Writer) hclog.Logger {
 type redactor struct {
 	mu      sync.Mutex
 	out     io.Writer
-	secrets [][]byte
+	secrets []*regexp.Regexp
 }
 
 // developmentPassword is published in every manual; hiding it would hide the product's own words.
 const developmentPassword = "iggy"
 
+// hide makes the redactor look for a secret as it is and in any depth of escaping.
 func (r *redactor) hide(s Secret) {
 	text := s.Reveal()
 	if text == "" || text == developmentPassword {
 		return
 	}
-	quoted, _ := json.Marshal(text) // a text always marshals
+	var pattern strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\\':
+			pattern.WriteString(`\\+`)
+		case strings.ContainsRune("<>&", c): // JSON writes these by number
+			fmt.Fprintf(&pattern, `(?:\\*%c|\\+u%04x)`, c, c)
+		default:
+			pattern.WriteString(`\\*` + regexp.QuoteMeta(string(c)))
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, form := range []string{text, strings.Trim(string(quoted), `"`), strings.Trim(fmt.Sprintf("%q", text), `"`)} {
-		r.secrets = append(r.secrets, []byte(form))
-	}
+	r.secrets = append(r.secrets, regexp.MustCompile(pattern.String()))
 }
 
 var (
@@ -64,7 +71,7 @@ func (r *redactor) Write(line []byte) (int, error) {
 	defer r.mu.Unlock()
 	clean := line
 	for _, s := range r.secrets {
-		clean = bytes.ReplaceAll(clean, s, []byte(redacted))
+		clean = s.ReplaceAllLiteral(clean, []byte(redacted))
 	}
 	clean = secretText.ReplaceAll(clean, []byte("${1}"+redacted))
 	clean = secretJSON.ReplaceAll(clean, []byte(`${1}"`+redacted+`"`))

@@ -243,7 +243,7 @@ func (s setting) allowed() string {
 	case s.value.CanInt() || s.value.CanUint():
 		kind = "number"
 	default:
-		return map[string]string{"hostport": "host:port", "ip": "IP address", "cidr": "network/bits", "url": "URL", "base64": "base64"}[s.tag.Get("form")]
+		return map[string]string{"": "text", "hostport": "host:port", "ip": "IP address", "cidr": "network/bits", "url": "URL", "base64": "base64"}[s.tag.Get("form")]
 	}
 	bounds := s.tag.Get("range")
 	low, high, _ := strings.Cut(bounds, "..")
