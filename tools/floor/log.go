@@ -1,0 +1,181 @@
+package floor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sync says when a write counts as done.
+type Sync string
+
+const (
+	SyncNone  Sync = "none"  // once the operating system has it
+	SyncGroup Sync = "group" // once synced, one sync for all writes that wait
+	SyncEach  Sync = "each"  // once synced, one sync per write
+)
+
+// file is an append-only file shared by writers.
+type file struct {
+	f *os.File
+
+	mu  sync.Mutex
+	end int64 // bytes reserved for writers
+
+	syncing sync.Mutex
+	rounds  struct {
+		sync.Mutex
+		*sync.Cond
+		asked, done uint64 // sync rounds asked for and finished
+		busy        bool
+	}
+}
+
+func createFile(path string) (*file, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	out := &file{f: f}
+	out.rounds.Cond = sync.NewCond(&out.rounds.Mutex)
+	return out, nil
+}
+
+// append writes b at the end and returns its position once b is as safe as mode asks.
+func (f *file) append(b []byte, mode Sync) (int64, error) {
+	if mode == SyncEach {
+		f.syncing.Lock()
+		defer f.syncing.Unlock()
+	}
+	f.mu.Lock()
+	at := f.end
+	f.end += int64(len(b))
+	f.mu.Unlock()
+	if _, err := f.f.WriteAt(b, at); err != nil {
+		return 0, err
+	}
+	switch mode {
+	case SyncEach:
+		return at, unix.Fdatasync(int(f.f.Fd()))
+	case SyncGroup:
+		return at, f.groupSync()
+	}
+	return at, nil
+}
+
+// groupSync returns after a sync that began after the call. The first waiter syncs for all.
+func (f *file) groupSync() error {
+	r := &f.rounds
+	r.Lock()
+	defer r.Unlock()
+	r.asked++
+	mine := r.asked
+	for r.done < mine {
+		if r.busy {
+			r.Wait()
+			continue
+		}
+		r.busy = true
+		covers := r.asked
+		r.Unlock()
+		err := unix.Fdatasync(int(f.f.Fd()))
+		r.Lock()
+		r.busy = false
+		if err != nil {
+			return err
+		}
+		r.done = covers
+		r.Broadcast()
+	}
+	return nil
+}
+
+// partition knows where its batches are.
+type partition struct {
+	file *file
+
+	mu      sync.Mutex
+	next    uint64
+	batches []batch // written ones, by base offset
+}
+
+type batch struct {
+	base, count uint64
+	at, size    int64
+}
+
+// store holds the partitions, each in a file of its own, or all in one log when writes are synced.
+type store struct {
+	dir  string
+	sync Sync
+
+	mu         sync.Mutex
+	shared     *file
+	partitions map[string]*partition
+}
+
+// partition returns the partition with this routing key, creating it.
+func (s *store) partition(key []byte) (*partition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.partitions[string(key)]; p != nil {
+		return p, nil
+	}
+	f := s.shared
+	if f == nil {
+		var err error
+		if f, err = createFile(filepath.Join(s.dir, fmt.Sprintf("%d.log", len(s.partitions)))); err != nil {
+			return nil, err
+		}
+		if s.sync != SyncNone {
+			s.shared = f
+		}
+	}
+	p := &partition{file: f}
+	s.partitions[string(key)] = p
+	return p, nil
+}
+
+// append stores a batch of count messages and returns its base offset.
+func (p *partition) append(b []byte, count uint32, mode Sync) (uint64, error) {
+	p.mu.Lock()
+	base := p.next
+	p.next += uint64(count)
+	p.mu.Unlock()
+	putU64(b[8:], base)
+	at, err := p.file.append(b, mode)
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.batches = append(p.batches, batch{base, uint64(count), at, int64(len(b))})
+	for i := len(p.batches) - 1; i > 0 && p.batches[i-1].base > base; i-- {
+		p.batches[i], p.batches[i-1] = p.batches[i-1], p.batches[i]
+	}
+	return base, nil
+}
+
+// find returns the range of whole batches that holds up to count messages from offset on, and how
+// many messages it holds.
+func (p *partition) find(offset, count uint64) (at, size int64, messages uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := sort.Search(len(p.batches), func(i int) bool { return p.batches[i].base+p.batches[i].count > offset })
+	for ; i < len(p.batches) && uint64(messages) < count; i++ {
+		b := p.batches[i]
+		if size > 0 && (b.at != at+size || uint64(messages)+b.count > count) {
+			break
+		}
+		if size == 0 {
+			at = b.at
+		}
+		size += b.size
+		messages += uint32(b.count)
+	}
+	return at, size, messages
+}
