@@ -69,7 +69,7 @@ const (
 type Boot struct {
 	View, LogView uint32
 	Commit, Head  uint64
-	Tail          []wire.PrepareHeader // head down to commit; at least the head when Head > 0
+	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
 	TimeFloor     uint64               // µs; prepares get later timestamps. Birth time of a new group
 	State         LogState
 }

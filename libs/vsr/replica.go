@@ -62,8 +62,8 @@ func (r *Replica) load(b Boot) {
 	if b.Head == 0 {
 		return
 	}
-	if len(b.Tail) == 0 {
-		panic("vsr: boot without the head's header")
+	if len(b.Tail) == 0 { // damaged on disk: the chain goes on from an unknown parent
+		b.Tail = []wire.PrepareHeader{wire.BlankPrepare(b.Head)}
 	}
 	size := minRing
 	for size < len(b.Tail)+1 {
