@@ -1,0 +1,218 @@
+package frontdoor
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// readAhead is the size of a connection's own buffer in bytes. Frames up to it are read without
+// taking from the budget, and small requests need one read each.
+const readAhead = 4096
+
+// conn moves frames between one socket and its session: it reads one frame, lets the session act on
+// it, writes one reply.
+type conn struct {
+	server  *Server
+	core    *Core
+	raw     net.Conn // the socket itself
+	sock    net.Conn // raw, or TLS on top of it
+	session *Session
+
+	in      []byte // unread bytes are in[r:w]
+	r, w    int
+	limited bool // a read deadline is set
+
+	writing  sync.Mutex
+	deadline time.Time // of writes; moved ahead in steps, not per write
+}
+
+func newConn(server *Server, sock net.Conn) *conn {
+	if t, ok := sock.(*net.TCPConn); ok {
+		t.SetNoDelay(true)
+	}
+	c := &conn{server: server, core: server.core, raw: sock, sock: sock, in: make([]byte, readAhead)}
+	if server.tls != nil {
+		c.sock = tls.Server(sock, server.tls)
+	}
+	c.session = newSession(server.core, c, sock.RemoteAddr().String())
+	return c
+}
+
+// interrupt ends a wait for the next request. A request in progress goes on.
+func (c *conn) interrupt() { c.raw.SetReadDeadline(time.Now()) }
+
+func (c *conn) serve() {
+	defer c.server.forget(c)
+	if !c.handshake() {
+		c.sock.Close()
+		return
+	}
+	c.core.metrics.connections.Inc()
+	c.core.clients.add(c.session)
+	for c.next() {
+	}
+	c.sock.Close()
+	c.leave()
+	c.core.clients.remove(c.session)
+	c.core.metrics.connections.Dec()
+}
+
+func (c *conn) handshake() bool {
+	secured, ok := c.sock.(*tls.Conn)
+	if !ok {
+		return true
+	}
+	c.raw.SetDeadline(time.Now().Add(c.core.cfg.HandshakeGrace))
+	if err := secured.Handshake(); err != nil {
+		return false
+	}
+	c.raw.SetDeadline(time.Time{})
+	return !c.core.stopping.Load()
+}
+
+// next serves one request and reports whether the connection goes on.
+func (c *conn) next() bool {
+	if c.core.stopping.Load() || !c.fill(wire.HeaderSize) {
+		return false
+	}
+	size, err := wire.FrameSize(c.in[c.r:c.w], c.core.cfg.MaxFrame)
+	if err != nil {
+		c.core.metrics.badFrames.Inc()
+		return false
+	}
+	if int(size) <= len(c.in) && !wantsFrame(c.in[c.r:]) {
+		if !c.fill(int(size)) {
+			return false
+		}
+		b := c.in[c.r : c.r+int(size)]
+		c.r += int(size)
+		return c.handle(b, nil)
+	}
+	f, ok := c.core.deps.Pool.Try(int(size))
+	if !ok {
+		f, ok = c.core.deps.Pool.Wait(int(size), c.core.cfg.BudgetGrace)
+	}
+	if !ok {
+		return c.overBudget(int(size))
+	}
+	b := f.Bytes()
+	n := copy(b, c.in[c.r:c.w])
+	c.r += n
+	if n < len(b) {
+		c.limit(int(size))
+		if _, err := io.ReadFull(c.sock, b[n:]); err != nil {
+			f.Release()
+			return false
+		}
+	}
+	c.unlimit()
+	return c.handle(b, f)
+}
+
+// wantsFrame reports whether a service may take the request's bytes over into its log.
+func wantsFrame(header []byte) bool {
+	return wire.Operation(header[operationOffset]).Partition()
+}
+
+const operationOffset = 176
+
+// fill reads until n bytes are unread in the connection's buffer. Waiting for the first byte of a
+// frame has no limit; once begun it must be completed in time.
+func (c *conn) fill(n int) bool {
+	for c.w-c.r < n {
+		if c.r == c.w {
+			c.r, c.w = 0, 0
+		} else {
+			if c.r+n > len(c.in) {
+				c.w = copy(c.in, c.in[c.r:c.w])
+				c.r = 0
+			}
+			c.limit(n)
+		}
+		m, err := c.sock.Read(c.in[c.w:])
+		c.w += m
+		if err != nil && c.w-c.r < n {
+			return false
+		}
+	}
+	c.unlimit()
+	return true
+}
+
+func (c *conn) limit(size int) {
+	if !c.limited {
+		c.limited = true
+		c.raw.SetReadDeadline(time.Now().Add(c.core.cfg.FrameGrace + time.Duration(size>>20)*time.Second))
+	}
+}
+
+// unlimit lifts the deadline of a frame that is complete, unless the server is stopping: then the
+// deadline is what ends the next wait.
+func (c *conn) unlimit() {
+	if c.limited {
+		c.limited = false
+		c.raw.SetReadDeadline(time.Time{})
+		if c.core.stopping.Load() {
+			c.interrupt()
+		}
+	}
+}
+
+// overBudget takes a frame off the socket without keeping it and refuses it.
+func (c *conn) overBudget(size int) bool {
+	c.core.metrics.overBudget.Inc()
+	var header [wire.HeaderSize]byte
+	copy(header[:], c.in[c.r:])
+	left := size
+	for left > 0 {
+		if c.r == c.w {
+			c.r, c.w = 0, 0
+			c.limit(size)
+			m, err := c.sock.Read(c.in)
+			if err != nil {
+				return false
+			}
+			c.w = m
+		}
+		n := min(left, c.w-c.r)
+		c.r += n
+		left -= n
+	}
+	c.unlimit()
+	c.session.refuse(header[:], wire.CodeTransientNotAccepted)
+	return c.write(c.session.reply())
+}
+
+// handle lets the session act on one whole frame and writes the reply. The frame, when there is
+// one, is released here unless a service took it over.
+func (c *conn) handle(b []byte, f *buffer.Frame) bool {
+	s := c.session
+	now := time.Now()
+	for act := s.request(now, b, f); act != actAnswer; {
+		act = c.perform(act)
+	}
+	reply := s.reply()
+	c.core.metrics.observe(s, now, len(b), len(reply))
+	ok := c.write(reply)
+	s.release()
+	return ok
+}
+
+// write sends one frame with one write, within the write grace.
+func (c *conn) write(b []byte) bool {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	now := time.Now()
+	if c.deadline.Sub(now) < c.core.cfg.WriteGrace {
+		c.deadline = now.Add(c.core.cfg.WriteGrace * 3 / 2)
+		c.raw.SetWriteDeadline(c.deadline)
+	}
+	_, err := c.sock.Write(b)
+	return err == nil
+}

@@ -1,0 +1,59 @@
+package frontdoor
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/metadata"
+)
+
+// Core is what the sessions of one front-door share. It touches no socket.
+type Core struct {
+	cfg       Config
+	deps      Deps
+	log       hclog.Logger
+	clients   *Clients
+	metrics   *metrics
+	passwords *Passwords
+	facts     *facts
+	host      *host
+	archiving atomic.Bool
+	stopping  atomic.Bool // refusals are passed on at once
+	process   uint64      // random half of every connection number of this process
+
+	mu       sync.Mutex
+	balanced map[metadata.TopicKey]*atomic.Uint64
+}
+
+func newCore(cfg Config, deps Deps) *Core {
+	cfg.fill()
+	c := &Core{
+		cfg: cfg, deps: deps, log: deps.Logger, clients: newClients(), metrics: newMetrics(deps.Registry),
+		host: newHost(time.Now(), cfg.DataDir), process: randomUint64(), balanced: make(map[metadata.TopicKey]*atomic.Uint64),
+	}
+	if c.log == nil {
+		c.log = hclog.NewNullLogger()
+	}
+	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
+	c.metrics.watch(c)
+	return c
+}
+
+// counter is the round robin of balanced sends to a topic. It starts at 0 with the process.
+func (c *Core) counter(topic metadata.TopicKey) *atomic.Uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.balanced[topic]
+	if n == nil {
+		n = new(atomic.Uint64)
+		c.balanced[topic] = n
+	}
+	return n
+}
+
+// partitionService is the service that reaches a partition's primary, nil when none is known.
+func (c *Core) partitionService(group uint64) link.Service { return c.deps.Partitions(group) }

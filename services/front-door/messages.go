@@ -1,0 +1,206 @@
+package frontdoor
+
+import (
+	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// sendState is what a send keeps between repeats: its partition and that its batch was verified.
+type sendState struct {
+	request   wire.SendMessagesRequest
+	chosen    bool
+	partition uint32
+	start     int    // of the batch in the frame
+	checksum  uint64 // of the batch as sent
+}
+
+// unsettled is a send that was answered 57: its outcome is open, and a client repeats exactly it. The
+// repeat keeps the number of the first attempt, so the partition recognises it.
+type unsettled struct{ checksum, sequence uint64 }
+
+// partitionWrite starts one of the three operations of the partition plane.
+func (s *Session) partitionWrite() action {
+	s.number()
+	switch s.header.Operation {
+	case wire.OpSendMessages:
+		return s.sendMessages()
+	case wire.OpStoreOffset:
+		return s.storeOffset()
+	default:
+		return s.deleteOffset()
+	}
+}
+
+// sendMessages resolves the target, verifies the batch on the connection's own goroutine and hands
+// it to the partition. The order of checks is that of client-semantics.md §4.1.
+func (s *Session) sendMessages() action {
+	s.send.chosen = false
+	var err error
+	if s.send.request, err = wire.DecodeSendMessages(s.body); err != nil {
+		return s.refused(wire.CodeResourceNotFound)
+	}
+	return s.sendRouted()
+}
+
+// sendRouted prepares the call on the session's view; a repeat starts here.
+func (s *Session) sendRouted() action {
+	q := &s.send.request
+	key := s.body[4 : 4+q.Stream.Size()+q.Topic.Size()]
+	target := s.resolve(q.Stream, q.Topic, key)
+	if target.topic == nil {
+		return s.refused(wire.CodeResourceNotFound)
+	}
+	first := !s.send.chosen
+	if first {
+		if !s.choose(target) {
+			return s.refused(wire.CodeResourceNotFound)
+		}
+		s.send.chosen = true
+	}
+	_, group, ok := target.partition(s.send.partition)
+	if !ok {
+		return s.refused(wire.CodeResourceNotFound)
+	}
+	if !target.maySend {
+		return s.refused(wire.CodeUnauthorized)
+	}
+	if first {
+		if code := s.verifyBatch(); code != 0 {
+			return s.refused(code)
+		}
+	}
+	s.callPartition(group)
+	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
+	return s.route(s.core.partitionService(group), (*Session).sendRouted, (*Session).sent)
+}
+
+// choose picks the partition the client left to the server.
+func (s *Session) choose(target *route) bool {
+	n := uint64(target.topic.Partitions())
+	if n == 0 {
+		return false
+	}
+	switch p := &s.send.request.Partitioning; p.Kind {
+	case wire.PartitioningBalanced:
+		s.send.partition = uint32((target.balanced.Add(1) - 1) % n)
+	case wire.PartitioningKey:
+		s.send.partition = uint32(uint64(wire.NameHash(p.Key)) % n)
+	default:
+		s.send.partition = p.Partition
+	}
+	return true
+}
+
+// verifyBatch checks everything about the batch that the partition would have to: lengths, counts,
+// reserved bytes and both kinds of checksum. The reference drops what fails in silence.
+func (s *Session) verifyBatch() wire.Code {
+	q := &s.send.request
+	s.send.start = wire.HeaderSize + len(s.body) - len(q.Batch)
+	if err := wire.VerifyBatch(q.Batch); err != nil {
+		return asCode(err)
+	}
+	var batch wire.BatchHeader
+	batch.Decode(q.Batch)
+	if batch.MessageCount != q.MessagesCount {
+		return wire.CodeInvalidCommand
+	}
+	s.send.checksum = batch.Checksum
+	if s.open.sequence != 0 && s.open.checksum == batch.Checksum {
+		s.call.Sequence = s.open.sequence
+	}
+	return 0
+}
+
+// number gives a partition write its own number on this connection.
+func (s *Session) number() {
+	s.writes++
+	s.call.Sequence = s.writes
+}
+
+// sent answers a send.
+func (s *Session) sent() action {
+	s.open = unsettled{}
+	if s.call.Status == wire.CodeTransientNotCommitted {
+		s.open = unsettled{s.send.checksum, s.call.Sequence}
+	}
+	if s.call.Status != 0 {
+		return s.refused(s.call.Status)
+	}
+	return s.committed(s.id, wire.OpSendMessages, s.call.Out)
+}
+
+// callPartition fills the call for a partition's primary.
+func (s *Session) callPartition(group uint64) {
+	c := s.call
+	c.Group = group
+	c.MetadataOp = s.view.Op
+	c.Header = s.header
+	c.Header.Client, c.Header.Session, c.Header.UserID = s.bound.client, s.bound.session, s.bound.user
+	c.Header.Group = group
+	c.Connection = wire.U128{Lo: s.id.Lo, Hi: s.core.process}
+}
+
+// poll serves PollMessages. The order of checks is that of client-semantics.md §4.3.
+func (s *Session) poll() action {
+	q, err := wire.DecodePollMessages(s.body)
+	if err != nil {
+		return s.emptyPoll(0)
+	}
+	start := 1 + q.Consumer.ID.Size()
+	key := s.body[start : start+q.Stream.Size()+q.Topic.Size()]
+	target := s.resolve(q.Stream, q.Topic, key)
+	if target.topic != nil && !target.mayPoll {
+		return s.refused(wire.CodeUnauthorized)
+	}
+	s.call.ConsumerKind = q.Consumer.Kind
+	if q.Consumer.Kind == wire.ConsumerGroup {
+		if !q.Partition.Set {
+			return s.emptyPoll(0)
+		}
+		group := pollable(target, &q, s.bound.client)
+		if group == nil {
+			return s.emptyPoll(wire.PartitionResync)
+		}
+		s.call.ConsumerID, s.call.Generation = group.GroupKey.Group, group.Generation
+	} else {
+		s.call.ConsumerID = q.Consumer.OffsetID()
+	}
+	if target.topic == nil {
+		return s.refused(target.miss)
+	}
+	_, group, ok := target.partition(q.Partition.ID)
+	if !ok {
+		return s.refused(wire.CodePartitionNotFound)
+	}
+	s.callPartition(group)
+	s.call.Body = s.body
+	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
+}
+
+// pollable returns the group that q polls for if client may poll its partition now, else nil.
+func pollable(target *route, q *wire.PollMessagesRequest, client wire.U128) *metadata.Group {
+	if target.topic == nil {
+		return nil
+	}
+	group := target.topic.Group(q.Consumer.ID)
+	if group == nil || !group.Pollable(client, q.Partition.ID) {
+		return nil
+	}
+	return group
+}
+
+// emptyPoll answers a poll without messages.
+func (s *Session) emptyPoll(partition uint32) action {
+	return s.answer(wire.PollHeader{Partition: partition}.Append(s.reset()))
+}
+
+// polled answers a poll.
+func (s *Session) polled() action {
+	switch {
+	case s.call.Status != 0:
+		return s.refused(s.call.Status)
+	case s.call.OutFrame != nil:
+		return s.answerFrame()
+	}
+	return s.answer(append(s.reset(), s.call.Out...))
+}

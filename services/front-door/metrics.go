@@ -1,0 +1,144 @@
+package frontdoor
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// metrics are the front-door's series. Handles of the success path are resolved at start: observing
+// a request allocates nothing.
+type metrics struct {
+	connections prometheus.Gauge
+	refused     prometheus.Counter // sockets beyond MaxConnections
+	badFrames   prometheus.Counter
+	overBudget  prometheus.Counter
+	retries     prometheus.Counter
+	bytesIn     prometheus.Counter
+	bytesOut    prometheus.Counter
+
+	logins, loginsDenied, loginsBusy prometheus.Counter
+	lateFollower                     prometheus.Counter
+	evictions                        evictionCounters
+	evicted                          *prometheus.CounterVec
+
+	requests  *prometheus.CounterVec
+	succeeded [256]prometheus.Counter // by operation
+	reads     sync.Map                // wire.Cmd -> prometheus.Counter
+	send      prometheus.Observer
+	poll      prometheus.Observer
+	other     prometheus.Observer
+	registry  prometheus.Registerer
+}
+
+type evictionCounters struct{ stale prometheus.Counter }
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	m := &metrics{registry: registry}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "whippet_" + name, Help: help})
+		registry.MustRegister(c)
+		return c
+	}
+	m.connections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "whippet_connections", Help: "Open client connections."})
+	registry.MustRegister(m.connections)
+	m.refused = counter("connections_refused_total", "Sockets closed because there were too many.")
+	m.badFrames = counter("bad_frames_total", "Connections closed for a frame of impossible size or kind.")
+	m.overBudget = counter("requests_over_budget_total", "Requests refused because the buffer budget was used up.")
+	m.retries = counter("retries_total", "Calls repeated inside the cluster.")
+	m.bytesIn = counter("client_read_bytes_total", "Bytes of request frames.")
+	m.bytesOut = counter("client_written_bytes_total", "Bytes of reply frames.")
+	m.lateFollower = counter("late_follower_total", "Replies released before the own follower showed their op.")
+	logins := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "whippet_logins_total", Help: "Login attempts."}, []string{"result"})
+	registry.MustRegister(logins)
+	m.logins, m.loginsDenied, m.loginsBusy = logins.WithLabelValues("ok"), logins.WithLabelValues("denied"), logins.WithLabelValues("busy")
+	m.evicted = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "whippet_evictions_total", Help: "Evictions sent to clients."}, []string{"reason"})
+	registry.MustRegister(m.evicted)
+	m.evictions.stale = m.evicted.WithLabelValues(wire.EvictStaleClient.String())
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "whippet_requests_total", Help: "Requests answered, by operation and code (0 = success)."}, []string{"op", "code"})
+	registry.MustRegister(m.requests)
+	latency := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "whippet_request_seconds", Help: "Time from a whole request frame to its reply.",
+		Buckets: prometheus.ExponentialBuckets(50e-6, 2, 18),
+	}, []string{"op"})
+	registry.MustRegister(latency)
+	m.send, m.poll, m.other = latency.WithLabelValues("send"), latency.WithLabelValues("poll"), latency.WithLabelValues("other")
+	for op := range m.succeeded {
+		if o := wire.Operation(op); o.Known() {
+			m.succeeded[op] = m.requests.WithLabelValues(o.String(), "0")
+		}
+	}
+	return m
+}
+
+// watch adds the gauges that are read when scraped.
+func (m *metrics) watch(c *Core) {
+	gauge := func(name, help string, read func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "whippet_" + name, Help: help}, read))
+	}
+	m.registry.MustRegister(&objects{core: c})
+	gauge("buffer_used_bytes", "Buffer budget in use.", func() float64 { return float64(c.deps.Pool.Used()) })
+	gauge("buffer_budget_bytes", "Buffer budget.", func() float64 { return float64(c.deps.Pool.Budget()) })
+	gauge("buffers_leaked_total", "Buffers that were collected instead of released.", func() float64 { return float64(c.deps.Pool.Leaked()) })
+}
+
+// observe counts one answered request.
+func (m *metrics) observe(s *Session, start time.Time, in, out int) {
+	m.bytesIn.Add(float64(in))
+	m.bytesOut.Add(float64(out))
+	op := s.header.Operation
+	seconds := time.Since(start).Seconds()
+	switch {
+	case op == wire.OpSendMessages:
+		m.send.Observe(seconds)
+	case op == wire.OpNonReplicated && s.header.Code == wire.CmdPollMessages:
+		m.poll.Observe(seconds)
+	default:
+		m.other.Observe(seconds)
+	}
+	switch {
+	case s.reason != 0:
+		m.evicted.WithLabelValues(s.reason.String()).Inc()
+	case s.status != 0:
+		m.requests.WithLabelValues(label(s), s.status.Name()).Inc()
+	case op == wire.OpNonReplicated:
+		m.read(s.header.Code).Inc()
+	case m.succeeded[op] != nil:
+		m.succeeded[op].Inc()
+	}
+}
+
+// label names what a refused request asked for; numbers clients make up share one.
+func label(s *Session) string {
+	switch op := s.header.Operation; {
+	case !op.Known():
+		return "unknown"
+	case op != wire.OpNonReplicated:
+		return op.String()
+	}
+	return readLabel(s.header.Code)
+}
+
+func readLabel(code wire.Cmd) string {
+	if !knownRead(code) {
+		return "unknown"
+	}
+	return code.String()
+}
+
+func (m *metrics) read(code wire.Cmd) prometheus.Counter {
+	if c, ok := m.reads.Load(code); ok {
+		return c.(prometheus.Counter)
+	}
+	c := m.requests.WithLabelValues(readLabel(code), "0")
+	if knownRead(code) {
+		m.reads.Store(code, c)
+	}
+	return c
+}
