@@ -9,15 +9,16 @@ const hintStep = 4 << 20
 type Checkpoint struct {
 	State State
 
-	flush   *Flush
-	extents []extent
+	flush     *Flush
+	extents   []extent
+	condemned int // removals the state accounts for
 }
 
 // Checkpoint captures the log at its commit point. Run the result on any goroutine; only after Run
-// returned nil may State enter a checkpoint, and only then may journal records of the batches it
-// counts go. Give it to Checkpointed on the loop.
+// returned nil may State enter a checkpoint. When that checkpoint is durable, and before journal
+// records of what it counts go, give it to Checkpointed on the loop.
 func (l *Log) Checkpoint() *Checkpoint {
-	c := &Checkpoint{flush: l.flush()}
+	c := &Checkpoint{flush: l.flush(), condemned: len(l.condemned)}
 	c.State = State{Generation: l.generation, Start: l.start, Next: l.commit, Time: l.timeFrom}
 	c.extents = append(c.extents, l.sealed...)
 	if l.active.seg != nil {
@@ -48,6 +49,11 @@ func (c *Checkpoint) Run() error {
 		}
 		sealed := i < len(c.extents)-1
 		if s.dirty.Load() || !s.named.Load() {
+			if sealed {
+				if err := x.trimFile(); err != nil {
+					return err
+				}
+			}
 			if err := s.Sync(); err != nil {
 				return err
 			}
@@ -57,6 +63,16 @@ func (c *Checkpoint) Run() error {
 		}
 	}
 	return nil
+}
+
+// trimFile drops what an append that was cut, or an earlier life of the process, left behind the end
+// of a sealed segment: equal logs are equal files.
+func (x *extent) trimFile() error {
+	size, err := x.seg.Size()
+	if err != nil || size <= x.length {
+		return err
+	}
+	return x.seg.Truncate(x.length)
 }
 
 // writeHint stores the index of x for the next start.
@@ -73,21 +89,32 @@ func (x *extent) writeHint() error {
 	if _, err := x.seg.ReadAt(b[:], x.last); err != nil {
 		return err
 	}
-	if err := writeHint(x.seg.life.files.fs, x.seg.indexPath(), encodeHint(x.seg.base, &ix, x.next, parseHeader(b[:]).checksum)); err != nil {
+	if err := writeHint(x.seg.life.fs, x.seg.indexPath(), encodeHint(x.seg.base, &ix, x.next, parseHeader(b[:]).checksum)); err != nil {
 		return err
 	}
 	x.seg.hinted.Store(x.length)
 	return nil
 }
 
-// Checkpointed takes the result of Run back. The indexes of sealed segments leave memory: their
-// hint files have them now.
-func (l *Log) Checkpointed(c *Checkpoint, err error) {
+// Checkpointed learns that the checkpoint with c.State is durable, or err. It returns the removals
+// that waited for it, nil if none did. The indexes of sealed segments leave memory: their hint
+// files have them now.
+func (l *Log) Checkpointed(c *Checkpoint, err error) *Removal {
 	if err != nil {
-		return
+		return nil
 	}
+	l.counted = max(l.counted, c.flush.to)
 	l.coolSealed()
 	l.flushedTo(c.flush.to)
+	var all *Removal
+	for _, r := range l.condemned[:c.condemned] {
+		if all == nil {
+			all = l.removal()
+		}
+		all.merge(r)
+	}
+	l.condemned = append([]*Removal(nil), l.condemned[c.condemned:]...)
+	return all
 }
 
 // coolSealed replaces the in-memory index of sealed segments by their hint file.

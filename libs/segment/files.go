@@ -13,22 +13,20 @@ const defaultOpenFiles = 512
 // while somebody works with it, and closed when it is the longest unused of more than the limit.
 // With the file goes the index read from disk. Safe for concurrent use.
 type Files struct {
-	fs    vfs.FS
 	limit int
 
 	mu           sync.Mutex
 	open         int
 	oldest, last *segment // open and unpinned, by time of last use
-	trashed      uint64   // makes names in the trash unique
 }
 
 // NewFiles returns a cache of at most limit open files (0: 512). Pinned files are not counted
 // against anyone: the limit is exceeded rather than a reader refused.
-func NewFiles(fs vfs.FS, limit int) *Files {
+func NewFiles(limit int) *Files {
 	if limit <= 0 {
 		limit = defaultOpenFiles
 	}
-	return &Files{fs: fs, limit: limit}
+	return &Files{limit: limit}
 }
 
 // pinned returns s's open file with one more pin, nil if it is not open.

@@ -215,7 +215,7 @@ func (x *extent) load(rebuild bool) error {
 	}
 	ix := &index{}
 	if !rebuild {
-		if h, ok := readHint(s.life.files.fs, s.indexPath(), s.base); ok && x.fits(&h) {
+		if h, ok := readHint(s.life.fs, s.indexPath(), s.base); ok && x.fits(&h) {
 			ix = &h.index
 			s.hinted.Store(h.length)
 		}
@@ -227,13 +227,21 @@ func (x *extent) load(rebuild bool) error {
 	return nil
 }
 
-// fits reports whether h describes a prefix of the bytes this extent counts: its last entry is a
-// batch of the log, and if it covers all of them its fence is the last batch's checksum.
+// fits reports whether h describes bytes this extent counts: its last entry below coldLen, behind
+// which it is cut, is a batch of the log, and if it covers all of them its fence is the last batch's checksum.
 func (x *extent) fits(h *hint) bool {
 	if h.length > x.length || h.next > x.next {
 		return false
 	}
-	e := h.entries[len(h.entries)-1]
+	n := len(h.entries)
+	for n > 0 && int64(h.entries[n-1].pos) >= x.coldLen {
+		n-- // the checkpoint that counted more of the file did not become durable
+	}
+	h.entries = h.entries[:n]
+	if n == 0 {
+		return false
+	}
+	e := h.entries[n-1]
 	var b [headerSize]byte
 	if _, err := x.seg.ReadAt(b[:], int64(e.pos)); err != nil {
 		return false

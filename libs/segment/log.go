@@ -11,7 +11,7 @@ import (
 // Log is the loop side of one partition's messages. One goroutine at a time uses it; View and what
 // it returns, Flush.Run, Checkpoint.Run and Removal.Run belong to any.
 //
-// Three positions order everything, each a count of bytes since the log was opened ("log position"):
+// Three positions order everything, each a count of bytes in log order ("log position"):
 // flushed <= committed <= end. Below flushed bytes are in the files, between flushed and committed
 // small batches are also (only) in tail memory, above committed nobody sees them.
 type Log struct {
@@ -44,7 +44,11 @@ type Log struct {
 	waiting            bool  // unflushed bytes were seen at since
 	since              int64 // see FlushPlan
 
-	damage []*Damage // found by Open, until Settle
+	counted   int64      // log position up to which the durable checkpoint counts: the journal names no body below
+	condemned []*Removal // waiting for a checkpoint
+
+	damage []*Damage                          // found by Open, until Settle
+	origin struct{ generation, start uint64 } // of the state given to Open
 	view   atomic.Pointer[View]
 }
 

@@ -25,9 +25,10 @@ type Report struct {
 // Restore for large ones, Publish, Trim and Purge as they were applied; and ends with Settle. Damage
 // waits until then, because a trim or purge in the journal may explain a missing file.
 func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
-	opt = opt.withDefaults(fs)
+	opt = opt.withDefaults()
 	l := &Log{fs: fs, dir: dir, opt: opt, generation: st.Generation, start: st.Start, commit: st.Next, next: st.Next, time: st.Time, timeFrom: st.Time}
-	l.life = &life{files: opt.Files, dir: lifeDir(dir, st.Generation)}
+	l.life = &life{fs: fs, files: opt.Files, dir: lifeDir(dir, st.Generation)}
+	l.origin.generation, l.origin.start = st.Generation, st.Start
 	for i := range st.Segments {
 		s := &st.Segments[i]
 		x := extent{
@@ -50,7 +51,7 @@ func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
 		l.end += s.Length
 	}
 	l.last, l.lastLen = l.active.seg, l.active.length
-	l.committed, l.flushed, l.bytes = l.end, l.end, l.end
+	l.committed, l.flushed, l.counted, l.bytes = l.end, l.end, l.end, l.end
 	l.publish()
 	return l, Report{Segments: len(st.Segments), Bytes: l.bytes, Damage: l.damage}, nil
 }
@@ -58,7 +59,7 @@ func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
 // check compares the file with what the state counts; newest: its last batch too. The error is one
 // that says nothing about the data.
 func (x *extent) check(newest bool) (*Damage, error) {
-	fs := x.seg.life.files.fs
+	fs := x.seg.life.fs
 	e, err := fs.Stat(x.seg.path)
 	switch {
 	case vfs.IsNotExist(err):
@@ -78,7 +79,7 @@ func (x *extent) check(newest bool) (*Damage, error) {
 	if h.length != int64(len(b)) || h.base+uint64(h.count) != x.next || h.time != x.lastTime {
 		return x.damage(x.last, fmt.Sprintf("last batch does not end at offset %d", x.next), nil), nil
 	}
-	if err := verifyBatch(b); err != nil {
+	if err := wire.VerifyBatch(b); err != nil {
 		return x.damage(x.last, "last batch does not verify", err), nil
 	}
 	return nil, nil
@@ -116,7 +117,7 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 		return x.damage(pos, fmt.Sprintf("op %d: not the recorded batch", op), nil)
 	}
 	if verify {
-		if err := verifyBatch(b); err != nil {
+		if err := wire.VerifyBatch(b); err != nil {
 			return x.damage(pos, fmt.Sprintf("op %d does not verify", op), err)
 		}
 	} else if e, err := l.fs.Stat(seg.path); err != nil || e.Size < at.Pos+at.Len {
@@ -128,9 +129,9 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 }
 
 // Settle ends recovery. The error is the first *Damage that no trim or purge has explained: the
-// partition is fenced and its files stay as they are. The Removal, nil if there is nothing to do, takes
-// what removals of an earlier run left behind.
-func (l *Log) Settle() (*Removal, error) {
+// partition is fenced and its files stay as they are. What removals of an earlier run left behind
+// comes out of the next Checkpointed.
+func (l *Log) Settle() error {
 	var standing []*Damage
 	for _, d := range l.damage {
 		if l.holds(d) {
@@ -138,7 +139,7 @@ func (l *Log) Settle() (*Removal, error) {
 		}
 	}
 	if l.damage = standing; len(standing) > 0 {
-		return nil, standing[0]
+		return standing[0]
 	}
 	return l.leftovers()
 }
@@ -151,35 +152,37 @@ func (l *Log) holds(d *Damage) bool {
 	return d.Segment >= l.start && d.Segment < l.commit
 }
 
-// leftovers lists names that a removal, cut short by a crash, should have taken: lives before this
-// one, files below the start. Names nothing explains are left alone.
-func (l *Log) leftovers() (*Removal, error) {
+// leftovers lists names that a removal, cut short by a crash, should have taken: what the state Open
+// was given knows to be gone. Other names nothing explains are left alone.
+func (l *Log) leftovers() error {
 	r := l.removal()
 	lives, err := l.fs.ReadDir(l.dir)
 	if vfs.IsNotExist(err) {
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, err
+		return err
 	}
 	for _, e := range lives {
-		if g, err := strconv.ParseUint(e.Name, 10, 64); err == nil && e.Dir && g < l.generation {
-			r.dirs = append(r.dirs, path.Join(l.dir, e.Name))
+		if g, err := strconv.ParseUint(e.Name, 10, 64); err == nil && e.Dir && g < l.origin.generation {
+			r.names = append(r.names, path.Join(l.dir, e.Name))
 		}
 	}
-	files, err := l.fs.ReadDir(l.life.dir)
-	if err != nil && !vfs.IsNotExist(err) {
-		return nil, err
-	}
-	for _, e := range files {
-		name := strings.TrimSuffix(strings.TrimSuffix(e.Name, ".log"), ".index")
-		if base, err := strconv.ParseUint(name, 10, 64); err == nil && base < l.start {
-			r.dirs = append(r.dirs, path.Join(l.life.dir, e.Name))
+	if l.generation == l.origin.generation {
+		files, err := l.fs.ReadDir(l.life.dir)
+		if err != nil && !vfs.IsNotExist(err) {
+			return err
+		}
+		for _, e := range files {
+			name := strings.TrimSuffix(strings.TrimSuffix(e.Name, ".log"), ".index")
+			if base, err := strconv.ParseUint(name, 10, 64); err == nil && base < l.origin.start {
+				r.names = append(r.names, path.Join(l.life.dir, e.Name))
+			}
 		}
 	}
-	if len(r.dirs) == 0 {
-		return nil, nil
+	if len(r.names) > 0 {
+		l.condemned = append(l.condemned, r)
 	}
-	return r, nil
+	return nil
 }
 
 // Close gives the open files back. It writes nothing: what only memory has, the journal has too.

@@ -23,13 +23,13 @@ type Options struct {
 	NoVerify    bool   // polls skip the checksums of whole batches read from disk
 }
 
-func (o Options) withDefaults(fs vfs.FS) Options {
+func (o Options) withDefaults() Options {
 	if o.SegmentSize <= 0 {
 		o.SegmentSize = defaultSegmentSize
 	}
 	o.SegmentSize = min(o.SegmentSize, maxSegmentSize)
 	if o.Files == nil {
-		o.Files = NewFiles(fs, 0)
+		o.Files = NewFiles(0)
 	}
 	if o.Trash == "" {
 		o.Trash = "trash"

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // errBadIndex: the index did not lead to the batch it named.
@@ -190,17 +191,13 @@ func (r *reader) take(h header) error {
 	n := min(r.left, uint64(h.count)-skip)
 	cut := n < uint64(h.count)
 	if data, _ := p.v.inMemory(r.x.at + r.pos); data == nil && (cut || p.v.verify) {
-		if err := verifyBatch(b); err != nil {
+		if err := wire.VerifyBatch(b); err != nil {
 			return r.x.damage(r.pos, "batch does not verify", err)
 		}
 	}
 	kept := size
 	if cut {
-		s, err := sliceBatch(b, int(skip), int(n))
-		if err != nil {
-			return r.x.damage(r.pos, "batch cannot be sliced", err)
-		}
-		kept = len(s)
+		kept = copy(b, wire.CutBatch(b, uint32(skip), uint32(n)))
 		r.held = r.out + kept + copy(r.dst[r.out+kept:], r.dst[r.out+size:r.held])
 	}
 	r.out += kept

@@ -10,9 +10,10 @@ const NoBarrier = ^uint64(0)
 type Retention struct {
 	Now, Expiry uint64 // microseconds; Expiry 0: messages never expire
 	MaxBytes    int64  // of sealed segments; 0: unlimited
-	Delete      bool   // sealed segments up to offset Watermark are to go (DeleteSegments)
-	Watermark   uint64
 	Barrier     uint64 // lowest stored offset of any consumer, or NoBarrier
+
+	HasWatermark bool // sealed segments up to offset Watermark are to go (DeleteSegments)
+	Watermark    uint64
 }
 
 // closed returns how many extents are sealed: all but the newest, and that one when it is full,
@@ -40,7 +41,7 @@ func (l *Log) TrimPlan(r Retention) (upTo uint64, ok bool) {
 		last := x.next - 1
 		expired := r.Expiry > 0 && add(min(x.lastTime, r.Now), r.Expiry) <= r.Now
 		excess := r.MaxBytes > 0 && sealed > r.MaxBytes
-		if last > r.Barrier || !expired && !excess && !(r.Delete && last <= r.Watermark) {
+		if last > r.Barrier || !expired && !excess && !(r.HasWatermark && last <= r.Watermark) {
 			break
 		}
 		upTo, ok = last, true
@@ -61,14 +62,18 @@ func (l *Log) Sealed(count int) (last uint64, ok bool) {
 }
 
 // Trim removes the sealed segments whose last offset is at or below upTo and swaps the View. The
-// Removal, nil if there is none, takes their files away.
+// Removal takes the files away; nil: there are none, or the journal still names batches in them and
+// Checkpointed will return them.
 func (l *Log) Trim(upTo uint64) *Removal {
 	r := l.removal()
+	end := int64(0)
 	for len(l.sealed) > 0 && l.sealed[0].next-1 <= upTo {
+		end = l.sealed[0].at + l.sealed[0].length
 		l.trimmed(r, &l.sealed[0])
 		l.sealed = l.sealed[1:]
 	}
 	if x := &l.active; len(l.sealed) == 0 && x.seg != nil && l.full(x) && x.next-1 <= upTo {
+		end = x.at + x.length
 		l.trimmed(r, x)
 		if l.last == x.seg {
 			l.last, l.lastLen = nil, 0
@@ -81,7 +86,17 @@ func (l *Log) Trim(upTo uint64) *Removal {
 	l.sealed = append([]extent(nil), l.sealed...)
 	l.count()
 	l.publish()
-	return r
+	return l.condemn(r, end)
+}
+
+// condemn returns r if no replay can need its files: the checkpoint counts them up to end. A batch the
+// journal names must be found in its file, whatever removes it later in the journal.
+func (l *Log) condemn(r *Removal, end int64) *Removal {
+	if end <= l.counted {
+		return r
+	}
+	l.condemned = append(l.condemned, r)
+	return nil
 }
 
 func (l *Log) trimmed(r *Removal, x *extent) {
@@ -92,30 +107,29 @@ func (l *Log) trimmed(r *Removal, x *extent) {
 }
 
 // Purge drops every message, committed or not; offsets restart at 0 in a new directory. It does
-// nothing unless generation is above the current one.
+// nothing unless generation is above the current one. The caller appends nothing between the purge
+// op and its commit. The Removal is as Trim's.
 func (l *Log) Purge(generation uint64) *Removal {
 	if generation <= l.generation {
 		return nil
 	}
 	r := l.removal()
-	r.segments = l.segments()
-	r.dirs = append(r.dirs, l.life.dir)
+	r.closed, r.names = l.segments(), []string{l.life.dir}
 	l.generation = generation
-	l.life = &life{files: l.opt.Files, dir: lifeDir(l.dir, generation)}
+	l.life = &life{fs: l.fs, files: l.opt.Files, dir: lifeDir(l.dir, generation)}
 	l.sealed, l.active, l.pending, l.head, l.memory = nil, extent{}, nil, 0, tail{}
 	l.last, l.lastLen = nil, 0
 	l.start, l.commit, l.next, l.time, l.timeFrom = 0, 0, 0, 0, 0
 	l.committed, l.flushed = l.end, l.end
 	l.bytes, l.unflushed, l.waiting = 0, 0, false
 	l.publish()
-	return r
+	return l.condemn(r, l.end)
 }
 
 // Drop takes the whole partition away; the Log is not used afterwards, its views read ErrTrimmed.
 func (l *Log) Drop() *Removal {
 	r := l.removal()
-	r.segments = l.segments()
-	r.dirs = append(r.dirs, l.dir)
+	r.closed, r.names = l.segments(), []string{l.dir}
 	return r
 }
 

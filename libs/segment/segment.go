@@ -14,6 +14,7 @@ import (
 // life is one directory of segment files: a partition between two purges. A purge starts a new
 // life in a new directory, so no name ever stands for two files.
 type life struct {
+	fs     vfs.FS
 	files  *Files
 	dir    string
 	rooted atomic.Bool // the directory's own name and those above it are durable
@@ -72,7 +73,7 @@ func (s *segment) use(create bool) (vfs.File, error) {
 	if s.gone.Load() {
 		return nil, ErrTrimmed
 	}
-	f, err := c.fs.Open(s.path)
+	f, err := s.life.fs.Open(s.path)
 	if create && vfs.IsNotExist(err) {
 		f, err = s.create()
 	}
@@ -84,7 +85,7 @@ func (s *segment) use(create bool) (vfs.File, error) {
 }
 
 func (s *segment) create() (vfs.File, error) {
-	c := s.life.files.fs
+	c := s.life.fs
 	if err := c.MkdirAll(s.life.dir); err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (s *segment) syncName() error {
 	if s.named.Load() {
 		return nil
 	}
-	fs, dir := s.life.files.fs, s.life.dir
+	fs, dir := s.life.fs, s.life.dir
 	if err := fs.SyncDir(dir); err != nil {
 		return err
 	}

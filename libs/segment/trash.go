@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,52 +16,60 @@ import (
 type Removal struct {
 	fs       vfs.FS
 	trash    string
-	segments []*segment
-	dirs     []string // names taken whole
+	segments []*segment // renamed one by one
+	closed   []*segment // in one of names
+	names    []string   // files and directories taken whole
 }
 
 func (l *Log) removal() *Removal { return &Removal{fs: l.fs, trash: l.opt.Trash} }
 
+func (r *Removal) merge(o *Removal) {
+	r.segments = append(r.segments, o.segments...)
+	r.closed = append(r.closed, o.closed...)
+	r.names = append(r.names, o.names...)
+}
+
 // Run moves the files. Any goroutine; now is wall clock in seconds, kept in the names in the trash.
 func (r *Removal) Run(now int64) error {
-	touched := ""
+	var touched []string
 	move := func(from string) error {
 		err := moveToTrash(r.fs, from, r.trash, now)
 		if vfs.IsNotExist(err) {
 			return nil
 		}
-		touched = path.Dir(from)
+		if dir := path.Dir(from); err == nil && !slices.Contains(touched, dir) {
+			touched = append(touched, dir)
+		}
 		return err
 	}
-	whole := len(r.dirs) > 0
 	for _, s := range r.segments {
-		var err error
-		if whole {
-			s.abandon()
-		} else {
-			err = s.remove(move)
-		}
-		if err != nil {
+		if err := s.remove(move); err != nil {
 			return err
 		}
 	}
-	for _, d := range r.dirs {
-		if err := move(d); err != nil {
+	for _, s := range r.closed {
+		s.abandon()
+	}
+	for _, name := range r.names {
+		if err := move(name); err != nil {
 			return err
 		}
 	}
-	if touched == "" {
+	if len(touched) == 0 {
 		return nil
 	}
-	if err := r.fs.SyncDir(r.trash); err != nil {
-		return err
+	// The new name first: between the two syncs a power cut leaves both, or the old one.
+	for _, dir := range append([]string{r.trash}, touched...) {
+		if err := r.fs.SyncDir(dir); err != nil && !vfs.IsNotExist(err) {
+			return err
+		}
 	}
-	return r.fs.SyncDir(touched)
+	return nil
 }
 
 // Discard moves the directory of a partition without an open Log into the trash.
 func Discard(fs vfs.FS, dir, trash string, now int64) error {
-	r := Removal{fs: fs, trash: trash, dirs: []string{dir}}
+	r := Removal{fs: fs, trash: trash, names: []string{dir}}
 	return r.Run(now)
 }
 
