@@ -20,8 +20,7 @@ func (v *View) createGroup(h *wire.PrepareHeader, body []byte) ([]byte, wire.Cod
 		return nil, wire.CodeConsumerGroupNameAlreadyExists
 	}
 	g := &Group{
-		GroupKey: GroupKey{t.Stream, t.ID, t.nextGroupID}, Name: name,
-		owners: make([]uint32, t.Partitions()),
+		GroupKey: GroupKey{t.Stream, t.ID, t.nextGroupID}, Name: name, partitions: t.Partitions(),
 	}
 	changed := *t
 	changed.groups = t.groups.set(g.Group, g)
@@ -76,9 +75,7 @@ func (v *View) joinGroup(h *wire.PrepareHeader, body []byte) wire.Code {
 		return 0
 	}
 	v.setGroup(joined)
-	keys := v.Memberships(q.Client)
-	at, _ := slices.BinarySearchFunc(keys, g.GroupKey, compareGroupKeys)
-	v.memberships = v.memberships.set(q.Client, slices.Insert(slices.Clone(keys), at, g.GroupKey))
+	v.noteMembership(q.Client, g.GroupKey)
 	return 0
 }
 
@@ -144,6 +141,16 @@ func (v *View) disband(g *Group) {
 		v.forgetMembership(m.Client, g.GroupKey)
 	}
 	v.revoking = v.revoking.delete(g.GroupKey)
+}
+
+// noteMembership keeps the index of a client's groups; false when k stands in it already.
+func (v *View) noteMembership(client wire.U128, k GroupKey) bool {
+	keys := v.Memberships(client)
+	at, found := slices.BinarySearchFunc(keys, k, compareGroupKeys)
+	if !found {
+		v.memberships = v.memberships.set(client, slices.Insert(slices.Clone(keys), at, k))
+	}
+	return !found
 }
 
 func (v *View) forgetMembership(client wire.U128, k GroupKey) {

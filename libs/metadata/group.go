@@ -15,7 +15,8 @@ type Group struct {
 	Generation uint64    // +1 on every change of members or assignment
 	Members    []*Member // ascending by Slot
 
-	owners []uint32 // partition -> slot of its owner + 1; 0 = nobody
+	partitions uint32   // of the topic
+	owners     []uint32 // partition -> slot of its owner + 1; 0 = nobody. Nil without members
 }
 
 // Member is one client's place in a group.

@@ -20,9 +20,6 @@ func (g *Group) clone() *Group {
 	return &c
 }
 
-// partitions is the number of partitions of the topic.
-func (g *Group) partitions() uint32 { return uint32(len(g.owners)) }
-
 // join adds client and moves what it should own to it, as little as possible: partitions with polled
 // but uncommitted data (inFlight) are only marked to move. It returns g itself for a member.
 func (g *Group) join(client wire.U128, inFlight []uint32, now uint64) *Group {
@@ -36,6 +33,7 @@ func (g *Group) join(client wire.U128, inFlight []uint32, now uint64) *Group {
 	}
 	c.Members = slices.Insert(c.Members, int(slot), &Member{Slot: slot, Client: client})
 	c.Generation++
+	c.index()
 	c.dealUnowned()
 	c.handOver(inFlight, now)
 	c.index()
@@ -78,7 +76,7 @@ func (g *Group) handOver(inFlight []uint32, now uint64) {
 		partition uint32
 	}
 	var moves []surplus
-	fair, extra := len(g.owners)/len(g.Members), len(g.owners)%len(g.Members)
+	fair, extra := int(g.partitions)/len(g.Members), int(g.partitions)%len(g.Members)
 	for _, m := range g.Members {
 		effective := slices.Collect(m.PollablePartitions())
 		allowed := fair
@@ -136,7 +134,7 @@ func (m *Member) give(partition uint32, target *Member) {
 func (g *Group) leave(client wire.U128) *Group {
 	c := g.clone()
 	c.Members = slices.DeleteFunc(c.Members, func(m *Member) bool { return m.Client == client })
-	c.deal(g.partitions())
+	c.deal(g.partitions)
 	return c
 }
 
@@ -158,7 +156,7 @@ func (g *Group) complete(client wire.U128, partition uint32) *Group {
 	at := slices.IndexFunc(source.Revoking, func(r Revocation) bool { return r.Partition == partition })
 	target, found := slices.BinarySearchFunc(c.Members, source.Revoking[at].Target, compareSlot)
 	if !found {
-		c.deal(g.partitions())
+		c.deal(g.partitions)
 		return c
 	}
 	source.Revoking = slices.Delete(slices.Clone(source.Revoking), at, at+1)
@@ -172,6 +170,7 @@ func (g *Group) complete(client wire.U128, partition uint32) *Group {
 // partition i to member i mod M.
 func (g *Group) deal(n uint32) {
 	g.Generation++
+	g.partitions = n
 	for _, m := range g.Members {
 		m.Partitions, m.Revoking = nil, nil
 	}
@@ -181,13 +180,15 @@ func (g *Group) deal(n uint32) {
 			m.Partitions = append(m.Partitions, p)
 		}
 	}
-	g.owners = make([]uint32, n)
 	g.index()
 }
 
 // index rebuilds owners from the members' lists.
 func (g *Group) index() {
-	g.owners = make([]uint32, len(g.owners))
+	g.owners = nil
+	if len(g.Members) > 0 {
+		g.owners = make([]uint32, g.partitions)
+	}
 	for _, m := range g.Members {
 		for _, p := range m.Partitions {
 			g.owners[p] = m.Slot + 1

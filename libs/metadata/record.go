@@ -32,7 +32,7 @@ func (t *Topic) AppendCreated(dst []byte, g wire.Generation) []byte {
 // Record is the group's reply record.
 func (g *Group) Record() wire.GroupRecord {
 	return wire.GroupRecord{
-		ID: g.Group, PartitionsCount: g.partitions(), MembersCount: uint32(len(g.Members)), Name: g.Name,
+		ID: g.Group, PartitionsCount: g.partitions, MembersCount: uint32(len(g.Members)), Name: g.Name,
 	}
 }
 
