@@ -146,6 +146,14 @@ func repeat[T any](r *reader, count uint32, record func(*reader) T) []T {
 	return records
 }
 
+// appendAll writes records behind dst.
+func appendAll[T interface{ Append([]byte) []byte }](dst []byte, records []T) []byte {
+	for _, record := range records {
+		dst = record.Append(dst)
+	}
+	return dst
+}
+
 // decodeAll reads records to the end of b.
 func decodeAll[T any](b []byte, record func(*reader) T) ([]T, error) {
 	r := reader{rest: b}

@@ -45,6 +45,11 @@ type GroupDetails struct {
 	Members []MemberRecord
 }
 
+// Append writes d's wire form behind dst; the record's count must be true.
+func (d GroupDetails) Append(dst []byte) []byte {
+	return appendAll(d.GroupRecord.Append(dst), d.Members)
+}
+
 // DecodeGroupDetails reads a group and its members, which must fill b.
 func DecodeGroupDetails(b []byte) (GroupDetails, error) {
 	r := reader{rest: b}

@@ -47,6 +47,11 @@ type StreamDetails struct {
 	Topics []TopicRecord
 }
 
+// Append writes d's wire form behind dst; the record's count must be true.
+func (d StreamDetails) Append(dst []byte) []byte {
+	return appendAll(d.StreamRecord.Append(dst), d.Topics)
+}
+
 // DecodeStreamDetails reads a stream and its topics, which must fill b.
 func DecodeStreamDetails(b []byte) (StreamDetails, error) {
 	r := reader{rest: b}
@@ -126,6 +131,11 @@ func (r *reader) partitionRecord() PartitionRecord {
 type TopicDetails struct {
 	TopicRecord
 	Partitions []PartitionRecord
+}
+
+// Append writes d's wire form behind dst; the record's count must be true.
+func (d TopicDetails) Append(dst []byte) []byte {
+	return appendAll(d.TopicRecord.Append(dst), d.Partitions)
 }
 
 // DecodeTopicDetails reads a topic and its partitions, which must fill b.

@@ -145,11 +145,7 @@ type ClusterMetadata struct {
 
 // Append writes m's wire form behind dst: name:str32 count:u32 node × count.
 func (m ClusterMetadata) Append(dst []byte) []byte {
-	dst = appendU32(appendStr32(dst, m.Name), uint32(len(m.Nodes)))
-	for _, n := range m.Nodes {
-		dst = n.Append(dst)
-	}
-	return dst
+	return appendAll(appendU32(appendStr32(dst, m.Name), uint32(len(m.Nodes))), m.Nodes)
 }
 
 // DecodeClusterMetadata reads a roster, which must fill b.
@@ -210,6 +206,11 @@ func (m GroupMembership) Append(dst []byte) []byte {
 type ClientDetails struct {
 	ClientRecord
 	Groups []GroupMembership
+}
+
+// Append writes d's wire form behind dst; the record's count must be true.
+func (d ClientDetails) Append(dst []byte) []byte {
+	return appendAll(d.ClientRecord.Append(dst), d.Groups)
 }
 
 // DecodeClientDetails reads a ClientDetails, which must fill b.
