@@ -20,15 +20,25 @@ type Request struct {
 	InFlight []uint32
 	// TrimTo is the end offset of the count-th oldest sealed segment (138), 0 when none is sealed.
 	TrimTo uint64
+	// MaxTokens bounds the tokens of a user (146); 0 means the view's Limits.Tokens.
+	MaxTokens int
 }
 
 // Admit tests like Check and rewrites the request into its logged form, which is appended to dst:
-// 132 becomes 64, 136 becomes 65, 138 becomes 68, and 147, 148 and 149 get user or client ids. Bytes
-// behind the last field of a body are not logged. A non-zero code is the status to refuse with;
+// 132 becomes 64, 136 becomes 65, 138 becomes 68, and 147, 148 and 149 get user or client ids. A
+// front-door that resolved DeleteSegments itself sends 68 in its logged form. Bytes behind the last
+// field of a body are not logged. A non-zero code is the status to refuse with;
 // nothing was appended then.
 func (v *View) Admit(dst []byte, r *Request) (op wire.Operation, body []byte, code wire.Code) {
-	if r.Operation == wire.OpCreateToken {
+	switch r.Operation {
+	case wire.OpCreateToken:
 		return v.admitToken(dst, r)
+	case wire.OpTruncatePartition:
+		q, err := wire.DecodeLoggedTruncatePartition(r.Body)
+		if err != nil {
+			return 0, dst, wire.CodeInvalidCommand
+		}
+		return r.Operation, q.Append(dst), 0
 	}
 	if code := v.Check(r.Operation, r.Body, r.UserID); code != 0 {
 		return 0, dst, code
@@ -64,7 +74,7 @@ func (v *View) admitToken(dst []byte, r *Request) (wire.Operation, []byte, wire.
 	if err != nil {
 		return 0, dst, wire.CodeInvalidCommand
 	}
-	if code := v.tokenQuota(r.UserID); code != 0 {
+	if code := v.tokenQuota(r.UserID, r.MaxTokens); code != 0 {
 		return 0, dst, code
 	}
 	q.UserID = r.UserID

@@ -37,7 +37,7 @@ func (v *View) Check(op wire.Operation, body []byte, user uint32) wire.Code {
 		if _, err := wire.DecodeCreateToken(body); err != nil {
 			return wire.CodeInvalidCommand
 		}
-		return v.tokenQuota(user)
+		return v.tokenQuota(user, 0)
 	}
 	return decodes(op, body)
 }
@@ -123,7 +123,7 @@ func checkCreateTopic(body []byte) wire.Code {
 	}
 	options, err := wire.ParseTopicOptions(q.Options)
 	if err != nil {
-		return worstOption(q.Options, codeOf(err), wire.ParseTopicOptions)
+		return firstBadOption(q.Options, wire.ParseTopicOptions)
 	}
 	code := codeOf(options.Check(q.PartitionsCount))
 	if code != wire.CodeInvalidOptionValue && q.PartitionsCount > wire.MaxPartitions {
@@ -146,30 +146,43 @@ func (v *View) checkUpdateTopic(body []byte) wire.Code {
 	changed, err := parse(q.Options)
 	switch {
 	case err != nil:
-		return worstOption(q.Options, codeOf(err), parse)
+		return firstBadOption(q.Options, parse)
 	case changed.SetsMaxTopicSize() && changed.MaxTopicSize < changed.SegmentSize:
 		return wire.CodeInvalidTopicSize
 	}
 	return 0
 }
 
-// worstOption reports an unknown key anywhere in the block before a bad value that stands in front
-// of it.
-func worstOption(block wire.Options, code wire.Code, parse func(wire.Options) (wire.TopicOptions, error)) wire.Code {
+// firstBadOption is the code of the first entry that no topic could take for its key or form. A value
+// that only lies outside its range counts less than an unknown key behind it.
+func firstBadOption(block wire.Options, parse func(wire.Options) (wire.TopicOptions, error)) wire.Code {
 	for o := range block.All() {
-		if _, err := parse(o.Append(nil)); codeOf(err) == wire.CodeUnsupportedOptionKey {
-			return wire.CodeUnsupportedOptionKey
+		if _, err := parse(o.Append(nil)); err != nil && !outOfRange(o) {
+			return codeOf(err)
 		}
 	}
-	return code
+	return wire.CodeInvalidOptionValue
 }
 
-func (v *View) tokenQuota(user uint32) wire.Code {
+// outOfRange reports whether a value that was refused has a form its key takes.
+func outOfRange(o wire.Pair) bool {
+	switch string(o.Key) {
+	case wire.OptionSegmentSize, wire.OptionSizeRequiredToSave:
+		_, size := wire.ParseSize(string(o.Value))
+		return o.ValueKind == wire.KindUint64 && len(o.Value) == 8 || o.ValueKind == wire.KindString && size
+	}
+	return false
+}
+
+func (v *View) tokenQuota(user uint32, limit int) wire.Code {
+	if limit <= 0 {
+		limit = v.limits.Tokens
+	}
 	u := v.UserByID(user)
 	switch {
 	case u == nil:
 		return wire.CodeUnauthenticated
-	case u.TokenCount() >= v.limits.Tokens:
+	case u.TokenCount() >= limit:
 		return wire.CodePersonalAccessTokensLimitReached
 	}
 	return 0

@@ -30,10 +30,24 @@ type Verdict struct {
 	Victim wire.U128
 }
 
-// Preflight decides on a numbered request (client-semantics §1.5, rows 4 to 9). What is in the
+// PreflightRequest decides on a request by its header, whose Client, Session and UserID are those of
+// the session.
+func (v *View) PreflightRequest(h *wire.RequestHeader) Verdict {
+	if h.Operation == wire.OpRegister {
+		return v.PreflightRegister(h.Client, h.UserID)
+	}
+	return v.preflight(h.Client, h.Session, h.Request, h.RequestChecksum, h.Operation)
+}
+
+// Preflight is PreflightRequest for a request whose operation is that of the original.
+func (v *View) Preflight(client wire.U128, session, request uint64, checksum wire.U128) Verdict {
+	return v.preflight(client, session, request, checksum, wire.OpReserved)
+}
+
+// preflight decides on a numbered request (client-semantics §1.5, rows 4 to 9). What is in the
 // pipeline is the caller's to check: any op of the client there means 57. A zero checksum, here or on
 // the original, matches everything.
-func (v *View) Preflight(client wire.U128, session, request uint64, checksum wire.U128) Verdict {
+func (v *View) preflight(client wire.U128, session, request uint64, checksum wire.U128, op wire.Operation) Verdict {
 	c := v.Client(client)
 	switch {
 	case c == nil:
@@ -57,7 +71,7 @@ func (v *View) Preflight(client wire.U128, session, request uint64, checksum wir
 		return Verdict{Action: ActionRefuse, Code: wire.CodeInvalidCommand}
 	case reply == nil:
 		return Verdict{Action: ActionResult, Code: wire.CodeRequestAlreadyApplied}
-	case reply.Header.Operation == wire.OpCreateToken && succeeded(reply.Body):
+	case reply.Header.Operation == wire.OpCreateToken && succeeded(reply.Body) && (op == wire.OpCreateToken || op == wire.OpReserved):
 		// The secret was shown once and exists nowhere.
 		return Verdict{Action: ActionResult, Code: wire.CodePersonalAccessTokenAlreadyExists}
 	}
