@@ -123,7 +123,7 @@ func checkCreateTopic(body []byte) wire.Code {
 	}
 	options, err := wire.ParseTopicOptions(q.Options)
 	if err != nil {
-		return firstBadOption(q.Options, wire.ParseTopicOptions)
+		return createOptionCode(q.Options)
 	}
 	code := codeOf(options.Check(q.PartitionsCount))
 	if code != wire.CodeInvalidOptionValue && q.PartitionsCount > wire.MaxPartitions {
@@ -142,23 +142,32 @@ func (v *View) checkUpdateTopic(body []byte) wire.Code {
 	if t, code := v.Topic(q.Stream, q.Topic); code == 0 {
 		current = t.Settings
 	}
-	parse := func(o wire.Options) (wire.TopicOptions, error) { return wire.ParseTopicUpdate(current, o) }
-	changed, err := parse(q.Options)
+	changed, err := wire.ParseTopicUpdate(current, q.Options)
 	switch {
 	case err != nil:
-		return firstBadOption(q.Options, parse)
+		return updateOptionCode(current, q.Options)
 	case changed.SetsMaxTopicSize() && changed.MaxTopicSize < changed.SegmentSize:
 		return wire.CodeInvalidTopicSize
 	}
 	return 0
 }
 
-// firstBadOption is the code of the first entry that no topic could take for its key or form. A value
-// that only lies outside its range counts less than an unknown key behind it.
-func firstBadOption(block wire.Options, parse func(wire.Options) (wire.TopicOptions, error)) wire.Code {
+// createOptionCode is the code of the first entry that no topic could take for its key or form. A
+// value that only lies outside its range counts less than an unknown key behind it.
+func createOptionCode(block wire.Options) wire.Code {
 	for o := range block.All() {
-		if _, err := parse(o.Append(nil)); err != nil && !outOfRange(o) {
+		if _, err := wire.ParseTopicOptions(o.Append(nil)); err != nil && !outOfRange(o) {
 			return codeOf(err)
+		}
+	}
+	return wire.CodeInvalidOptionValue
+}
+
+// updateOptionCode reports a key that updates do not take before any bad value.
+func updateOptionCode(current wire.TopicOptions, block wire.Options) wire.Code {
+	for o := range block.All() {
+		if _, err := wire.ParseTopicUpdate(current, o.Append(nil)); err == wire.CodeUnsupportedOptionKey {
+			return wire.CodeUnsupportedOptionKey
 		}
 	}
 	return wire.CodeInvalidOptionValue
