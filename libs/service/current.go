@@ -12,8 +12,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Bound holds the really bound host:port of each client listener; empty is not served.
-type Bound struct{ TCP, QUIC, HTTP, WebSocket string }
+// Bound holds the really bound host:port of each client listener; empty is not served. Ops is filled
+// in by Runtime.Ready.
+type Bound struct{ TCP, QUIC, HTTP, WebSocket, Ops string }
 
 // currentPath is the file tools read to find a running process.
 func (c *Config) currentPath() string {
@@ -42,6 +43,9 @@ func (c *Config) WriteCurrent(b Bound) error {
 		if listener.address != "" {
 			*listener.to = listener.address
 		}
+	}
+	if b.Ops != "" {
+		now.Ops.Address = b.Ops
 	}
 	text, err := toml.Marshal(tree(reflect.ValueOf(&now).Elem()))
 	if err != nil {

@@ -43,11 +43,12 @@ type Runtime struct {
 // Ready says that every listener accepts: it writes runtime/current_config.toml, makes /readyz
 // depend on the other conditions alone and logs the line "server running".
 func (r *Runtime) Ready(b Bound) error {
+	b.Ops = r.Ops.Address()
 	if err := r.Config.WriteCurrent(b); err != nil {
 		return fmt.Errorf("runtime configuration: %w", err)
 	}
 	r.start.Hold()
-	pairs := []any{"data", r.Config.System.Path, "ops", r.Ops.Address()}
+	pairs := []any{"data", r.Config.System.Path, "ops", b.Ops}
 	for _, listener := range []struct{ name, address string }{{"tcp", b.TCP}, {"quic", b.QUIC}, {"http", b.HTTP}, {"websocket", b.WebSocket}} {
 		if listener.address != "" {
 			pairs = append(pairs, listener.name, listener.address)
