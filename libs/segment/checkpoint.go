@@ -19,7 +19,7 @@ type Checkpoint struct {
 // records of what it counts go, give it to Checkpointed on the loop.
 func (l *Log) Checkpoint() *Checkpoint {
 	c := &Checkpoint{flush: l.flush(), condemned: len(l.condemned)}
-	c.State = State{Generation: l.generation, Start: l.start, Next: l.commit, Time: l.timeFrom}
+	c.State = State{Generation: l.generation, Start: l.start, Next: l.commit, Time: l.timeFrom, SegmentSize: l.opt.SegmentSize}
 	c.extents = append(c.extents, l.sealed...)
 	if l.active.seg != nil {
 		c.extents = append(c.extents, l.active)

@@ -83,6 +83,11 @@ func (l *Log) place(h header) (*segment, int64) {
 	if l.last == nil || l.lastLen >= l.opt.SegmentSize {
 		l.last, l.lastLen = newSegment(l.life, h.base), 0
 	}
+	return l.extend(h)
+}
+
+// extend accounts for a batch at the end of the last file.
+func (l *Log) extend(h header) (*segment, int64) {
 	seg, pos := l.last, l.lastLen
 	if l.head > 0 && len(l.pending) == cap(l.pending) {
 		n := copy(l.pending, l.pending[l.head:])

@@ -25,6 +25,9 @@ type Report struct {
 // Restore for large ones, Publish, Trim and Purge as they were applied; and ends with Settle. Damage
 // waits until then, because a trim or purge in the journal may explain a missing file.
 func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
+	if st.SegmentSize > 0 {
+		opt.SegmentSize = st.SegmentSize // replayed batches must roll where they did
+	}
 	opt = opt.withDefaults()
 	l := &Log{fs: fs, dir: dir, opt: opt, generation: st.Generation, start: st.Start, commit: st.Next, next: st.Next, time: st.Time, timeFrom: st.Time}
 	l.life = &life{fs: fs, files: opt.Files, dir: lifeDir(dir, st.Generation)}
@@ -90,20 +93,16 @@ func (x *extent) check(newest bool) (*Damage, error) {
 // error, a *Damage or an I/O error, the log is unchanged: above the last synced record the batch was
 // never acked and the journal ends before it, below the partition is fenced.
 func (l *Log) Restore(at Location, op uint64, verify bool) error {
-	where := uint64(0)
-	pos := l.lastLen
-	if l.last != nil {
-		where = l.last.base
+	seg, pos := l.last, l.lastLen
+	if at.Pos == 0 && at.Segment == l.next {
+		seg, pos = newSegment(l.life, l.next), 0
+		defer l.life.files.forget(seg)
 	}
-	seg := l.last
-	if l.last == nil || l.lastLen >= l.opt.SegmentSize {
-		where, pos, seg = l.next, 0, newSegment(l.life, l.next)
-		defer l.life.files.forget(seg) // place makes its own
+	if seg == nil || at.Segment != seg.base || at.Pos != pos || at.Len <= InlineLimit || at.Len > maxBatch {
+		return &Damage{Path: l.life.dir, Segment: at.Segment, Pos: at.Pos,
+			Reason: fmt.Sprintf("op %d, offset %d, is recorded there; the log does not lead to it", op, l.next)}
 	}
 	x := extent{seg: seg, length: at.Pos + at.Len, next: ^uint64(0)}
-	if at.Segment != where || at.Pos != pos || at.Len <= InlineLimit || at.Len > maxBatch {
-		return x.damage(at.Pos, fmt.Sprintf("op %d is recorded in segment %d, the log ends in %d at %d", op, at.Segment, where, pos), nil)
-	}
 	size := int64(headerSize)
 	if verify {
 		size = at.Len
@@ -123,8 +122,11 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 	} else if e, err := l.fs.Stat(seg.path); err != nil || e.Size < at.Pos+at.Len {
 		return x.damage(pos, fmt.Sprintf("op %d: file is too short", op), err)
 	}
-	seg, _ = l.place(h)
-	seg.dirty.Store(true)
+	if pos == 0 {
+		l.last, l.lastLen = newSegment(l.life, l.next), 0 // the record is the truth about where files end
+	}
+	l.extend(h)
+	l.last.dirty.Store(true)
 	return nil
 }
 
