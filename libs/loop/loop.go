@@ -100,8 +100,7 @@ func (l *Loop) Turn(events []Event) {
 			l.done(ev.Done)
 		}
 	}
-	for l.submit() {
-		l.drainQueues()
+	for l.drainQueues(); l.submit(); l.drainQueues() {
 	}
 	l.finish()
 }

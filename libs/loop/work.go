@@ -29,8 +29,7 @@ func (l *Loop) Tick() {
 	if l.Ticked != nil {
 		l.Ticked()
 	}
-	for l.submit() {
-		l.drainQueues()
+	for l.drainQueues(); l.submit(); l.drainQueues() {
 	}
 	l.finish()
 }

@@ -112,10 +112,10 @@ func (r *Replica) completeRevocations() time.Duration {
 func (r *Replica) complete(key metadata.GroupKey, source wire.U128, partition uint32) {
 	r.engine.Do(func() {
 		body := wire.LoggedCompleteRevocation{
-			Stream: wire.NumericIdentifier(key.Stream), Topic: wire.NumericIdentifier(key.Topic),
+			Stream: wire.NumericID(key.Stream), Topic: wire.NumericID(key.Topic),
 			Group: uint64(key.Group), Source: source, Partition: partition,
 		}
-		client := wire.U128{Hi: ^uint64(0), Lo: uint64(key.Group)<<32 | uint64(partition)}
+		client := wire.RevocationClient(uint64(key.Group), partition)
 		if r.pipelined[client] > 0 {
 			return
 		}
@@ -126,7 +126,7 @@ func (r *Replica) complete(key metadata.GroupKey, source wire.U128, partition ui
 // askInFlight attaches to a join the partitions of its consumer group with polled but uncommitted
 // data: they are handed over later instead of at once.
 func (r *Replica) askInFlight(c *link.Call) {
-	req, err := wire.DecodeGroupRequest(c.Body)
+	req, err := wire.DecodeGroupTarget(c.Body)
 	if err != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (r *Replica) inFlight(v *metadata.View, t *metadata.Topic, g *metadata.Grou
 	}
 	ask := link.NewCall()
 	ask.Internal, ask.Group = link.InternalInFlight, t.GroupID(&p)
-	ask.Body = binary.LittleEndian.AppendUint32(nil, g.ID)
+	ask.Body = binary.LittleEndian.AppendUint32(nil, g.Group)
 	ask.Body = binary.LittleEndian.AppendUint64(ask.Body, ask.Group)
 	r.Partitions.Serve(ask)
 	select {

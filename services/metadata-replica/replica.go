@@ -19,6 +19,7 @@ import (
 
 // Config is what an operator decides about a metadata replica.
 type Config struct {
+	Cluster      wire.U128 // stamped on prepares
 	Limits       metadata.Limits
 	MaxTokens    int
 	TokenCleaner time.Duration // between passes over expired tokens; 0 = never
@@ -78,12 +79,11 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
 	r.engine = engine
-	spec := loop.Spec{ID: wire.MetadataGroup, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
-	log := recovered.Find(wire.MetadataGroup)
-	if log == nil {
+	spec := loop.Spec{ID: wire.MetadataGroup, Cluster: config.Cluster, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
+	if len(recovered.Groups) == 0 {
 		err = r.birth(spec, deps)
 	} else {
-		err = r.restore(spec, log, deps)
+		err = r.restore(spec, &recovered.Groups[0], recovered, deps)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("metadata replica: %w", err)

@@ -23,42 +23,42 @@ func (r *Replica) birth(spec loop.Spec, deps Deps) error {
 
 // restore continues from the last checkpoint and the log behind it. A log that lost acknowledged
 // ops is served as far as it goes; changes are refused, because they would be built on a gap.
-func (r *Replica) restore(spec loop.Spec, log *journal.GroupLog, deps Deps) error {
+func (r *Replica) restore(spec loop.Spec, log *journal.GroupLog, rec *journal.Recovered, deps Deps) error {
 	if log.Image == nil {
-		return r.withoutImage(spec, log, deps, errNoCheckpoint)
+		return r.withoutImage(spec, log, rec, deps, errNoCheckpoint)
 	}
 	v, err := metadata.DecodeSnapshot(log.Image.State, r.config.Limits)
 	if err != nil {
-		return r.withoutImage(spec, log, deps, err)
+		return r.withoutImage(spec, log, rec, deps, err)
 	}
 	r.current = v
-	r.group, err = r.engine.Recover(spec, r, log)
-	if err != nil {
-		r.damage(err)
-	}
-	return nil
+	return r.replay(spec, log, rec)
+}
+
+// replay applies the log behind the checkpoint.
+func (r *Replica) replay(spec loop.Spec, log *journal.GroupLog, rec *journal.Recovered) error {
+	r.group = r.engine.Host(spec, r, log)
+	return r.engine.Replay(rec, func(_ *loop.Group, err error) { r.damage(err) })
 }
 
 var errNoCheckpoint = fmt.Errorf("metadata: no readable checkpoint")
 
 // withoutImage serves what is left when the checkpoint can not be read: the root user alone, and
 // no changes.
-func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, deps Deps, cause error) error {
+func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, rec *journal.Recovered, deps Deps, cause error) error {
 	root, err := deps.Root()
 	if err != nil {
 		return err
 	}
 	r.current = metadata.New(root, r.config.Limits)
-	r.publish(r.current)
-	r.group, err = r.engine.Recover(spec, r, log)
-	if err != nil {
-		r.log.Error("metadata log can not be replayed", "error", err)
-	}
 	r.damage(cause)
-	return nil
+	return r.replay(spec, log, rec)
 }
 
 func (r *Replica) damage(err error) {
+	if r.damaged != nil {
+		return
+	}
 	r.damaged = err
 	r.metrics.damaged.Set(1)
 	r.log.Error("metadata log is damaged: it is served as far as it goes, changes are refused, files are kept", "error", err)

@@ -1,8 +1,6 @@
 package partitionreplica
 
 import (
-	"encoding/binary"
-
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -13,7 +11,7 @@ var autoCommitClient = wire.U128{Lo: ^uint64(0), Hi: ^uint64(0)}
 
 // admitStore refuses what the log must not hold: an offset that names no message.
 func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
-	req, err := wire.DecodeStoreOffsetRequest(c.Body)
+	req, err := wire.DecodeStoreOffset(c.Body)
 	if err != nil {
 		c.Refuse(wire.CodeResourceNotFound, link.ReasonNone)
 		return false
@@ -28,7 +26,7 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 		return false
 	}
 	if !p.offsets.has(k) && p.offsets.count(k.kind) >= p.replica.config.MaxOffsets {
-		c.Refuse(wire.CodeTooManyConsumerOffsets, link.ReasonNone)
+		c.Refuse(wire.CodeConsumerOffsetsLimitReached, link.ReasonNone)
 		return false
 	}
 	p.proposeOffset(prop, wire.OpStoreOffset, c.Connection, c.Sequence, k, req.Offset)
@@ -47,18 +45,16 @@ func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
 
 // proposeOffset fills a proposal with the logged body of op 161 or 162 (replica-wire.md 6.4).
 func (p *Partition) proposeOffset(prop *loop.Proposal, op wire.Operation, client wire.U128, request uint64, k offsetKey, offset uint64) {
-	le := binary.LittleEndian
-	buf := make([]byte, wire.HeaderSize, wire.HeaderSize+64)
-	buf = append(buf, byte(k.kind))
-	buf = wire.AppendNumericIdentifier(buf, k.id)
-	buf = wire.AppendNumericIdentifier(buf, p.stream)
-	buf = wire.AppendNumericIdentifier(buf, p.topic)
-	buf = append(buf, 1)
-	buf = le.AppendUint32(buf, p.number)
-	if op == wire.OpStoreOffset {
-		buf = le.AppendUint64(buf, offset)
+	target := wire.OffsetTarget{
+		Consumer: wire.Consumer{Kind: k.kind, ID: wire.NumericID(k.id)},
+		Stream:   wire.NumericID(p.stream), Topic: wire.NumericID(p.topic), Partition: wire.SelectPartition(p.number),
 	}
-	buf = append(buf, 1)
+	buf := make([]byte, wire.HeaderSize, wire.HeaderSize+64)
+	if op == wire.OpStoreOffset {
+		buf = wire.StoreOffsetRequest{OffsetTarget: target, Offset: offset, Ack: wire.AckQuorum}.Append(buf)
+	} else {
+		buf = wire.DeleteOffsetRequest{OffsetTarget: target, Ack: wire.AckQuorum}.Append(buf)
+	}
 	*prop = loop.Proposal{
 		Operation: op, Client: client, Request: max(request, 1),
 		Buf: buf, BodyStart: wire.HeaderSize, BodyLen: len(buf) - wire.HeaderSize,
@@ -67,14 +63,11 @@ func (p *Partition) proposeOffset(prop *loop.Proposal, op wire.Operation, client
 
 // loggedKey reads the offset key of a logged 161 or 162 body.
 func loggedKey(c wire.Consumer) offsetKey {
-	if c.ID.Kind == wire.IdentifierNumeric {
-		return offsetKey{c.Kind, c.ID.ID}
-	}
-	return offsetKey{c.Kind, wire.HashName(c.ID.Name)}
+	return offsetKey{c.Kind, c.OffsetID()}
 }
 
 func (p *Partition) applyStore(h *wire.PrepareHeader, body []byte, c *link.Call) {
-	req, err := wire.DecodeStoreOffsetRequest(body)
+	req, err := wire.DecodeStoreOffset(body)
 	if err == nil {
 		p.offsets.set(loggedKey(req.Consumer), req.Offset, h.Client == autoCommitClient)
 	}
@@ -82,7 +75,7 @@ func (p *Partition) applyStore(h *wire.PrepareHeader, body []byte, c *link.Call)
 }
 
 func (p *Partition) applyDelete(body []byte, c *link.Call) {
-	req, err := wire.DecodeDeleteOffsetRequest(body)
+	req, err := wire.DecodeDeleteOffset(body)
 	if err == nil {
 		p.offsets.remove(loggedKey(req.Consumer))
 	}

@@ -1,8 +1,6 @@
 package partitionreplica
 
 import (
-	"encoding/binary"
-
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -75,31 +73,32 @@ func (p *Partition) followMetadata() {
 	if want <= p.purged || p.fence.Load() != nil {
 		return
 	}
-	buf := binary.LittleEndian.AppendUint64(make([]byte, wire.HeaderSize), want)
-	prop := loop.Proposal{Operation: wire.OpPurge, Buf: buf, BodyStart: wire.HeaderSize, BodyLen: 8}
-	if p.engine.Loop.Propose(p.group, &prop, nil) {
+	if p.own(wire.OpPurgeTopic, wire.PartitionPurge{Generation: want}.Append(make([]byte, wire.HeaderSize))) {
 		p.purged = want
 	}
 }
 
+// own proposes an op of the partition itself; body has room for the prepare header in front. False
+// when there is no room for it now.
+func (p *Partition) own(op wire.Operation, body []byte) bool {
+	prop := loop.Proposal{Operation: op, Buf: body, BodyStart: wire.HeaderSize, BodyLen: len(body) - wire.HeaderSize}
+	return p.engine.Loop.Propose(p.group, &prop, nil)
+}
+
 func (p *Partition) applyPurge(body []byte) {
-	if len(body) < 8 {
+	purge, err := wire.DecodePartitionPurge(body)
+	if err != nil || purge.Generation <= p.log.Generation() {
 		return
 	}
-	generation := binary.LittleEndian.Uint64(body)
-	if generation <= p.log.Generation() {
-		return
-	}
-	p.offsets.purge(generation)
-	p.runRemoval(p.log.Purge(generation))
+	p.offsets.purge(purge.Generation)
+	p.runRemoval(p.log.Purge(purge.Generation))
 	p.published, p.publishing, p.trimTo = 0, false, 0
 }
 
 func (p *Partition) applyTrim(body []byte) {
-	if len(body) < 8 {
-		return
+	if trim, err := wire.DecodePartitionTrim(body); err == nil {
+		p.runRemoval(p.log.Trim(trim.UpToOffset))
 	}
-	p.runRemoval(p.log.Trim(binary.LittleEndian.Uint64(body)))
 }
 
 func (p *Partition) runRemoval(removal *segment.Removal) {
@@ -126,9 +125,7 @@ func (p *Partition) proposeTrim(rt segment.Retention) {
 	if !ok || upTo+1 <= p.trimTo {
 		return
 	}
-	buf := binary.LittleEndian.AppendUint64(make([]byte, wire.HeaderSize), upTo)
-	prop := loop.Proposal{Operation: wire.OpTrim, Buf: buf, BodyStart: wire.HeaderSize, BodyLen: 8}
-	if p.engine.Loop.Propose(p.group, &prop, nil) {
+	if p.own(wire.OpTruncatePartition, wire.PartitionTrim{UpToOffset: upTo}.Append(make([]byte, wire.HeaderSize))) {
 		p.trimTo = upTo + 1
 	}
 }

@@ -1,6 +1,7 @@
 package partitionreplica
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,13 @@ func (r *Replica) openEngines(deps Deps) error {
 		for g := range recovered.Groups {
 			r.recover(e, &recovered.Groups[g])
 		}
+		err = e.Replay(recovered, func(g *loop.Group, err error) {
+			p := r.find(g.ID)
+			r.fencePartition(p, asDamage(p, err))
+		})
+		if err != nil {
+			return fmt.Errorf("partition replica: loop %d: %w", i, err)
+		}
 	}
 	return nil
 }
@@ -64,16 +72,16 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 		p.log, _, _ = segment.Open(r.fs, p.dir+".fenced", r.options(p), segment.State{})
 		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "checkpoint image", Err: err})
 	}
-	p.purged = p.log.Generation()
-	group, err := e.Recover(loop.Spec{ID: g.Group, Members: 1, Policy: vsr.Policy{Synced: r.persisted(g.Group)}}, p, g)
-	if err != nil {
-		r.fencePartition(p, asDamage(p, err))
-	}
-	r.adopt(p, group)
+	r.adopt(p, e.Host(r.spec(g.Group), p, g))
+}
+
+func (r *Replica) spec(id uint64) loop.Spec {
+	return loop.Spec{ID: id, Cluster: r.config.Cluster, Members: 1, Policy: vsr.Policy{Synced: r.persisted(id)}}
 }
 
 func asDamage(p *Partition, err error) *segment.Damage {
-	if d, ok := err.(*segment.Damage); ok {
+	var d *segment.Damage
+	if errors.As(err, &d) {
 		return d
 	}
 	return &segment.Damage{Path: p.dir, Reason: "log", Err: err}
@@ -90,7 +98,7 @@ func (r *Replica) newPartition(e *loop.Engine, id uint64) *Partition {
 func (r *Replica) options(p *Partition) segment.Options {
 	o := segment.Options{Files: r.files, Trash: trashDir}
 	if t := r.follower.View().TopicByKey(metadata.TopicKey{Stream: p.stream, Topic: p.topic}); t != nil {
-		o.SegmentSize = int64(t.SegmentSize)
+		o.SegmentSize = int64(t.Settings.SegmentSize)
 	}
 	return o
 }
@@ -98,7 +106,7 @@ func (r *Replica) options(p *Partition) segment.Options {
 // persisted reports whether the group's topic asks for synced acknowledgements.
 func (r *Replica) persisted(id uint64) bool {
 	t, _, ok := r.follower.View().PartitionByGroupID(id)
-	return ok && t.MessagesPersisted
+	return ok && t.Settings.Persisted
 }
 
 // hostFor starts a partition that the metadata knows and nobody hosts yet. Called in a turn.
@@ -117,9 +125,10 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 		return nil
 	}
 	p.log, p.purged, p.offsets.generation = log, part.PurgeGeneration, part.PurgeGeneration
-	group := e.Born(loop.Spec{ID: id, Members: 1, TimeFloor: part.CreatedAt, Policy: vsr.Policy{Synced: r.persisted(id)}}, p)
-	r.adopt(p, group)
-	return group
+	spec := r.spec(id)
+	spec.TimeFloor = part.CreatedAt
+	r.adopt(p, e.Born(spec, p))
+	return p.group
 }
 
 func (r *Replica) adopt(p *Partition, g *loop.Group) {

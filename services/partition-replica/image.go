@@ -60,8 +60,8 @@ func (p *Partition) Replay(h *wire.PrepareHeader, body []byte, at journal.Locati
 		p.remember(h, base)
 		return nil
 	}
-	hdr, err := wire.DecodeBatchHeader(body)
-	if err != nil {
+	var hdr wire.BatchHeader
+	if err := hdr.Decode(body); err != nil {
 		return err
 	}
 	if hdr.BaseOffset != base {
@@ -77,6 +77,7 @@ var errOffsetGap = errors.New("partition: batch does not start at the next offse
 func (p *Partition) Ready() error {
 	err := p.log.Settle()
 	p.offsets.clamp(p.log.Next())
+	p.purged = p.log.Generation()
 	p.Settle()
 	return err
 }

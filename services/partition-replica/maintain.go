@@ -8,6 +8,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/segment"
 	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // spaceInterval is how often free space is measured.
@@ -96,12 +97,12 @@ func (r *Replica) clean() {
 // never below one segment and one frame (client-semantics.md 7.2).
 func retention(t *metadata.Topic, now uint64, maxFrame int64) segment.Retention {
 	rt := segment.Retention{Now: now}
-	if t.MessageExpiry != metadata.Never && t.MessageExpiry != 0 {
-		rt.Expiry = t.MessageExpiry
+	if t.Settings.MessageExpiry != wire.Unlimited && t.Settings.MessageExpiry != 0 {
+		rt.Expiry = t.Settings.MessageExpiry
 	}
-	if t.MaxTopicSize != metadata.Unlimited && t.MaxTopicSize != 0 && t.Partitions() > 0 {
-		share := t.MaxTopicSize / uint64(t.Partitions())
-		rt.MaxBytes = max(int64(min(share, math.MaxInt64)), int64(t.SegmentSize)+maxFrame)
+	if t.Settings.MaxTopicSize != wire.Unlimited && t.Settings.MaxTopicSize != 0 && t.Partitions() > 0 {
+		share := t.Settings.MaxTopicSize / uint64(t.Partitions())
+		rt.MaxBytes = max(int64(min(share, math.MaxInt64)), int64(t.Settings.SegmentSize)+maxFrame)
 	}
 	return rt
 }

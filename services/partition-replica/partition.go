@@ -70,7 +70,7 @@ func (p *Partition) Stage(h *wire.PrepareHeader, body []byte) (loop.Staged, erro
 		return loop.Staged{}, nil
 	}
 	base := p.log.Next()
-	wire.StampBatch(body, uint64(p.number), base, h.Timestamp)
+	wire.StampBatch(body, p.number, base, h.Timestamp)
 	return p.place(h, body, base), nil
 }
 
@@ -117,9 +117,9 @@ func (p *Partition) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 		p.applyStore(h, body, c)
 	case wire.OpDeleteOffset:
 		p.applyDelete(body, c)
-	case wire.OpPurge:
+	case wire.OpPurgeTopic:
 		p.applyPurge(body)
-	case wire.OpTrim:
+	case wire.OpTruncatePartition:
 		p.applyTrim(body)
 	}
 }

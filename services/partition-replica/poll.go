@@ -16,7 +16,7 @@ const polledHeader = 16
 func (r *Replica) poll(c *link.Call) {
 	c.ReplyOp = wire.OpNonReplicated
 	_, _, number, _ := wire.SplitGroupID(c.Group)
-	req, err := wire.DecodePollMessagesRequest(c.Body)
+	req, err := wire.DecodePollMessages(c.Body)
 	if err != nil {
 		r.emptyPoll(c, 0, 0)
 		return
@@ -104,7 +104,7 @@ func (r *Replica) pollFailed(c *link.Call, p *Partition, err error) (again bool)
 		return false
 	}
 	r.log.Error("poll failed", "group", p.id, "error", err)
-	c.Refuse(wire.CodeIOError, link.ReasonNone)
+	c.Refuse(wire.CodeIoError, link.ReasonNone)
 	return false
 }
 
@@ -127,7 +127,7 @@ func (p *Partition) purging() bool {
 func (p *Partition) wantedGeneration() uint64 {
 	v := p.replica.follower.View()
 	if p.seen.Load() != v {
-		if part, ok := v.PartitionByGroup(p.id); ok {
+		if _, part, ok := v.PartitionByGroupID(p.id); ok {
 			p.wanted.Store(part.PurgeGeneration)
 		}
 		p.seen.Store(v)

@@ -20,6 +20,7 @@ import (
 
 // Config is what an operator decides about a partition replica.
 type Config struct {
+	Cluster         wire.U128     // stamped on prepares
 	Loops           int           // event loops for a new data directory
 	MaxPoll         int           // bytes of a poll reply, at least one batch
 	MaxFrame        int           // bytes of the largest frame, part of the size retention floor
