@@ -8,9 +8,13 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// metadataWrite starts an operation that the metadata group orders. Those with secrets get their
-// logged form here, so that no password and no token leaves the front-door.
+// metadataWrite starts an operation that the metadata group orders. What no log position can change
+// is refused first, without using up the request's number. Requests with secrets get their logged
+// form here, so that no password and no token leaves the front-door.
 func (s *Session) metadataWrite() action {
+	if code := s.view.Check(s.header.Operation, s.body, s.bound.user); code != 0 {
+		return s.refused(code)
+	}
 	switch s.header.Operation {
 	case wire.OpCreateUser:
 		return s.createUser()
@@ -101,10 +105,7 @@ func succeeded(body []byte) bool {
 
 // createUser replaces the password by its hash.
 func (s *Session) createUser() action {
-	q, err := wire.DecodeCreateUser(s.body)
-	if err != nil {
-		return s.refused(asCode(err))
-	}
+	q, _ := wire.DecodeCreateUser(s.body)
 	return s.hash(q.Password, (*Session).createUserHashed)
 }
 
@@ -128,10 +129,7 @@ func (s *Session) hash(password []byte, next step) action {
 // changePassword verifies the current password and hashes the new one. A target that does not exist
 // or that the caller may not touch is ordered without either: the log says which it is.
 func (s *Session) changePassword() action {
-	q, err := wire.DecodeChangePassword(s.body)
-	if err != nil {
-		return s.refused(asCode(err))
-	}
+	q, _ := wire.DecodeChangePassword(s.body)
 	target := s.view.User(q.User)
 	if target == nil || target.ID != s.bound.user && !s.can(metadata.RightManageUsers, 0, 0) {
 		return s.passwordChange("")
@@ -168,10 +166,7 @@ func (s *Session) passwordChange(hash string) action {
 
 // createToken makes the token here and orders only its hash; the raw text goes into the reply.
 func (s *Session) createToken() action {
-	q, err := wire.DecodeCreateToken(s.body)
-	if err != nil {
-		return s.refused(asCode(err))
-	}
+	q, _ := wire.DecodeCreateToken(s.body)
 	if user := s.view.UserByID(s.bound.user); user != nil && user.TokenCount() >= s.core.cfg.TokensPerUser {
 		return s.refused(wire.CodePersonalAccessTokensLimitReached)
 	}
@@ -186,10 +181,7 @@ func (s *Session) createToken() action {
 // orders the deletion up to there. A target that does not resolve is ordered with offset 0: the log
 // says what is missing.
 func (s *Session) deleteSegments() action {
-	q, err := wire.DecodeDeleteSegments(s.body)
-	if err != nil {
-		return s.refused(wire.CodeInvalidCommand)
-	}
+	q, _ := wire.DecodeDeleteSegments(s.body)
 	topic, code := s.view.Topic(q.Stream, q.Topic)
 	if code != 0 || q.Count == 0 {
 		return s.truncate(0)

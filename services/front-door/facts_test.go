@@ -1,0 +1,91 @@
+package frontdoor
+
+import (
+	"encoding/binary"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/link"
+)
+
+// heldService keeps requests for facts until it is told to answer.
+type heldService struct {
+	calls  chan *link.Call
+	answer func(id uint64) link.Fact
+}
+
+func (h *heldService) Serve(c *link.Call) { h.calls <- c }
+
+func (h *heldService) release() (ids int) {
+	c := <-h.calls
+	for b := c.Body; len(b) >= 8; b = b[8:] {
+		c.Out = link.AppendFact(c.Out, h.answer(binary.LittleEndian.Uint64(b)))
+		ids++
+	}
+	c.Finish()
+	return ids
+}
+
+// Whoever asks while a request is under way shares the next one and never gets the older answer.
+func TestFactsAreShared(t *testing.T) {
+	round := uint64(0)
+	h := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: round} }}
+	f := newFacts(func(uint64) link.Service { return h }, time.Minute)
+	results := make(chan uint64, 8)
+	ask := func() {
+		go func() { results <- f.get([]uint64{5}, nil)[0].Messages }()
+	}
+	ask()
+	first := <-h.calls
+	for range 4 {
+		ask()
+	}
+	eventually(t, "four to wait for the next round", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.coming != nil && len(f.coming.ids) == 4
+	})
+	h.calls <- first
+	round = 1
+	h.release()
+	if got := <-results; got != 1 {
+		t.Errorf("first: %d", got)
+	}
+	next := <-h.calls
+	round = 2
+	h.calls <- next
+	if ids := h.release(); ids != 4 {
+		t.Errorf("one request for %d callers", ids)
+	}
+	for range 4 {
+		if got := <-results; got != 2 {
+			t.Errorf("a later caller got the facts of round %d", got)
+		}
+	}
+	if len(h.calls) != 0 {
+		t.Error("more requests than rounds")
+	}
+}
+
+// A replica that does not answer is answered for with what was known last.
+func TestFactsOfASilentReplica(t *testing.T) {
+	h := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: 9} }}
+	f := newFacts(func(uint64) link.Service { return h }, 20*time.Millisecond)
+	var group sync.WaitGroup
+	group.Go(func() { h.release() })
+	if got := f.get([]uint64{5}, nil)[0]; got.Messages != 9 {
+		t.Fatalf("%+v", got)
+	}
+	group.Wait()
+	if got := f.get([]uint64{5, 6}, nil); got[0].Messages != 9 || got[1] != (link.Fact{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFactsWithoutAReplica(t *testing.T) {
+	f := newFacts(func(uint64) link.Service { return nil }, time.Minute)
+	if got := f.get([]uint64{5}, nil); got[0] != (link.Fact{}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,127 @@
+package frontdoor
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// A send that replicas refuse is repeated under one number until it is taken; the client sees one
+// success.
+func TestSendIsRepeated(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 2)
+	reasons := []link.Reason{link.ReasonUnknownGroup, link.ReasonBusy, link.ReasonNotPrimary, link.ReasonBehind}
+	w.parts.refuse = func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || len(reasons) == 0 {
+			return false
+		}
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, reasons[0]
+		reasons = reasons[1:]
+		return true
+	}
+	balanced := wire.Partitioning{Kind: wire.PartitioningBalanced}
+	confirmed, err := wire.DecodeConfirmations(c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", balanced, "m"))))
+	if err != nil || confirmed[0] != (wire.Confirmation{}) {
+		t.Fatalf("%+v %v", confirmed, err)
+	}
+	if want := []uint64{1, 1, 1, 1, 1}; !slices.Equal(w.parts.writes, want) {
+		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	}
+}
+
+// A partition nobody hosts is given three seconds, here less, then the client is told.
+func TestUnroutable(t *testing.T) {
+	w := start(t, func(c *Config) { c.RouteFor = 50 * time.Millisecond })
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	w.parts.refuse = func(call *link.Call) bool {
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnknownGroup
+		return true
+	}
+	begun := time.Now()
+	if a := c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")); a.Status != wire.CodeTransientNotAccepted {
+		t.Errorf("send: %v", a.Status)
+	}
+	if spent := time.Since(begun); spent < 50*time.Millisecond || spent > 5*time.Second {
+		t.Errorf("answered after %v", spent)
+	}
+	if n := len(w.parts.writes); n < 3 {
+		t.Errorf("tried %d times", n)
+	}
+}
+
+// A partition that vanishes while a send is repeated ends the repeats with the answer for what does
+// not exist.
+func TestTargetVanishesDuringRepeats(t *testing.T) {
+	w := start(t, nil)
+	c, admin := w.root(t), w.root(t)
+	c.topic("s", "t", 1)
+	started := make(chan struct{}, 1)
+	w.parts.refuse = func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages {
+			return false
+		}
+		select {
+		case started <- struct{}{}:
+		default:
+		}
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonBehind
+		return true
+	}
+	body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")
+	c.write(frameOf(c.header(wire.OpSendMessages, 0, body), body))
+	<-started
+	admin.ok(admin.call(wire.OpDeleteStream, 0, wire.StreamTarget{Stream: wire.NamedID("s")}.Append(nil)))
+	if a := c.next(); a.Status != wire.CodeResourceNotFound {
+		t.Errorf("status %v", a.Status)
+	}
+}
+
+// A send answered 57 keeps its number when the client repeats it, and loses it when it sends
+// something else.
+func TestRepeatAfterUnknownOutcome(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	w.parts.refuse = func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || len(w.parts.writes) != 1 {
+			return false
+		}
+		call.Frame.Release() // taken over, then lost its outcome
+		call.Frame = nil
+		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonViewChange
+		return true
+	}
+	first := wire.Partitioning{Kind: wire.PartitioningPartition}
+	body := sendBody(t, "s", "t", first, "m")
+	if a := c.call(wire.OpSendMessages, 0, body); a.Status != wire.CodeTransientNotCommitted {
+		t.Fatalf("status %v", a.Status)
+	}
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	if want := []uint64{1, 1, 3}; !slices.Equal(w.parts.writes, want) {
+		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	}
+}
+
+// A full disk is not waited for.
+func TestDiskFullIsPassedOn(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	w.parts.refuse = func(call *link.Call) bool {
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonDiskFull
+		return true
+	}
+	if a := c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")); a.Status != wire.CodeTransientNotAccepted {
+		t.Errorf("status %v", a.Status)
+	}
+	if len(w.parts.writes) != 1 {
+		t.Errorf("tried %d times", len(w.parts.writes))
+	}
+}
