@@ -34,8 +34,8 @@ var durationUnits = []struct {
 // It returns microseconds and whether text was one, at most 2^32-1 seconds.
 func ParseDuration(text string) (micros uint64, ok bool) {
 	rest := strings.TrimSpace(text)
-	if rest == "0" {
-		return 0, true
+	if rest == "" || rest == "0" {
+		return 0, rest == "0"
 	}
 	var total uint64
 	for rest != "" {
@@ -53,7 +53,7 @@ func ParseDuration(text string) (micros uint64, ok bool) {
 		total = sum
 	}
 	micros = total / 1000
-	return micros, text != "" && micros <= maxTextDuration
+	return micros, micros <= maxTextDuration
 }
 
 func unitNanos(unit string) uint64 {

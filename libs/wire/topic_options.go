@@ -112,19 +112,26 @@ func DefaultTopicOptions() TopicOptions {
 }
 
 // ParseTopicOptions reads the options of create topic, or a topic's stored explicit block. The
-// first entry that is not acceptable decides the error: CodeUnsupportedOptionKey or
-// CodeInvalidOptionValue. Bounds that need more than one value are Check's.
+// first entry of an unknown key (CodeUnsupportedOptionKey) or with a value its key does not take
+// (CodeInvalidOptionValue) decides the error; only when there is none are sizes held against their
+// ranges (CodeInvalidOptionValue). Bounds that need more than one value are Check's.
 func ParseTopicOptions(block Options) (TopicOptions, error) {
 	o := DefaultTopicOptions()
 	return o, o.read(block, 1<<topicKeys-1)
 }
 
-// ParseTopicUpdate applies the options of update topic to current. Keys that only creation takes
-// are CodeUnsupportedOptionKey; a value that means "server default" leaves its setting alone. The
-// block to store is MergeOptions of the stored one and this.
+// ParseTopicUpdate applies the options of update topic to current. A key that is unknown or that
+// only creation takes is CodeUnsupportedOptionKey, before any value is looked at; a value that means
+// "server default" leaves its setting alone. The block to store is MergeOptions of the stored one
+// and this.
 func ParseTopicUpdate(current TopicOptions, block Options) (TopicOptions, error) {
 	o := current
 	o.sent = 0
+	for p := range block.All() {
+		if key, ok := findTopicKey(p.Key); !ok || !updatable.has(key) {
+			return o, CodeUnsupportedOptionKey
+		}
+	}
 	return o, o.read(block, updatable)
 }
 
@@ -155,7 +162,15 @@ func (o *TopicOptions) read(block Options, allowed keySet) error {
 		}
 		o.sent |= 1 << key
 	}
+	if !o.inRange() {
+		return CodeInvalidOptionValue
+	}
 	return nil
+}
+
+func (o *TopicOptions) inRange() bool {
+	return o.SegmentSize >= MinSegmentSize && o.SegmentSize <= MaxSegmentSize && o.SegmentSize%SegmentSizeUnit == 0 &&
+		o.SizeToSave <= MaxSizeToSave
 }
 
 func findTopicKey(name []byte) (topicKey, bool) {
@@ -167,7 +182,7 @@ func findTopicKey(name []byte) (topicKey, bool) {
 	return 0, false
 }
 
-// set reads one value; false means it is not one the key takes.
+// set reads one value; false means that it is not one the key takes.
 func (o *TopicOptions) set(key topicKey, p Pair) (ok bool) {
 	switch key {
 	case keyCompression:
@@ -177,11 +192,9 @@ func (o *TopicOptions) set(key topicKey, p Pair) (ok bool) {
 	case keyMaxTopicSize:
 		return o.setSentinel(key, &o.MaxTopicSize, p, topicSizeWord)
 	case keySegmentSize:
-		ok = o.setSentinel(key, &o.SegmentSize, p, plainSizeWord)
-		return ok && o.SegmentSize >= MinSegmentSize && o.SegmentSize <= MaxSegmentSize && o.SegmentSize%SegmentSizeUnit == 0
+		return o.setSentinel(key, &o.SegmentSize, p, plainSizeWord)
 	case keySizeToSave:
-		ok = o.setSentinel(key, &o.SizeToSave, p, plainSizeWord)
-		return ok && o.SizeToSave <= MaxSizeToSave
+		return o.setSentinel(key, &o.SizeToSave, p, plainSizeWord)
 	case keyMessagesToSave:
 		o.MessagesToSave, ok = uint32Value(p)
 		ok = ok && o.MessagesToSave >= 1 && o.MessagesToSave <= MaxMessagesToSave
