@@ -118,6 +118,14 @@ type store struct {
 	partitions map[string]*partition
 }
 
+// clear forgets all partitions; their files are overwritten.
+func (s *store) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.partitions)
+	s.shared = nil
+}
+
 // partition returns the partition with this routing key, creating it.
 func (s *store) partition(key []byte) (*partition, error) {
 	s.mu.Lock()

@@ -14,13 +14,16 @@ const (
 	polled    = 16
 	batchHead = 256
 
-	commandReply = 8
-	opRegister   = 1
-	opRead       = 2
-	opSend       = 160
-	codePoll     = 100
-	strategyAt   = 1  // poll strategy: from an offset
-	pollTail     = 18 // bytes behind the identifiers: selector, strategy, count
+	commandReply   = 8
+	opRegister     = 1
+	opRead         = 2
+	opLogout       = 3
+	opCreateStream = 128
+	opCreateTopic  = 132
+	opSend         = 160
+	codePoll       = 100
+	strategyAt     = 1  // poll strategy: from an offset
+	pollTail       = 18 // bytes behind the identifiers: selector, strategy, count
 )
 
 var errMalformed = errors.New("malformed request")
@@ -104,20 +107,35 @@ func (c *connection) reply(n int) []byte {
 func (c *connection) answer() error {
 	switch op := c.in[176]; {
 	case op == opRegister:
-		body := c.reply(21)
+		body := c.reply(22)
 		clear(body)
-		body[8] = 1     // session
-		body[17] = 0x2c // protocol 0.11.0
+		body[8] = 1                 // session
+		body[17] = 0x2c             // protocol 0.11.0
+		body[20], body[21] = 1, 'f' // server version
 	case op == opSend:
 		return c.append()
 	case op == opRead && u32(c.in[196:]) == codePoll:
 		return c.poll()
-	case op == opRead || op == 3:
+	case op == opRead || op == opLogout:
 		c.reply(0)
+	case op == opCreateStream:
+		c.store.clear()
+		c.last.partition = nil
+		c.object(32, 1+1+4) // numbers, then name and options
+	case op == opCreateTopic:
+		c.object(49, 1+1+4+4)
 	default:
 		clear(c.reply(4))
 	}
 	return nil
+}
+
+// object answers a create with an empty record: numbers bytes of zero, then tail bytes that begin
+// with a name of one character.
+func (c *connection) object(numbers, tail int) {
+	body := c.reply(4 + numbers + tail)
+	clear(body)
+	body[4+numbers], body[4+numbers+1] = 1, 'f'
 }
 
 func (c *connection) append() error {

@@ -1,0 +1,121 @@
+package compare
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/whippet-mq/whippet/tools/floor"
+	"github.com/whippet-mq/whippet/tools/process"
+)
+
+// target is a running server under measurement.
+type target struct {
+	address string
+	pid     int
+	metrics string // URL, "" when it has none
+	stop    func()
+}
+
+// usage is what a process used up between two readings.
+type usage struct {
+	cpu     time.Duration
+	mallocs float64
+}
+
+func startServer(bin, dir string) (*target, error) {
+	ops, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := process.New(bin, dir, map[string]string{"WHIPPET_OPS_ADDRESS": ops, "WHIPPET_LOG_LEVEL": "warn"})
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	return &target{s.Address(), s.Pid(), "http://" + ops + "/metrics", func() { s.Kill() }}, nil
+}
+
+func startFloor(bin, dir string, sync floor.Sync) (*target, error) {
+	cmd := exec.Command(bin, "--dir", filepath.Join(dir, "floor"), "--sync", string(sync))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !ok {
+		cmd.Process.Kill()
+		return nil, fmt.Errorf("floor says %q", line)
+	}
+	return &target{address, cmd.Process.Pid, "", func() { cmd.Process.Kill(); cmd.Wait() }}, nil
+}
+
+// freeAddress finds a port that is free now.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// clockTick is the unit of processor time in /proc, fixed on Linux.
+const clockTick = 10 * time.Millisecond
+
+// read returns what the process has used since it started.
+func (t *target) read() (u usage, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.pid))
+	if err != nil {
+		return u, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	for _, i := range []int{11, 12} { // user and system time
+		ticks, err := strconv.ParseInt(string(fields[i]), 10, 64)
+		if err != nil {
+			return u, err
+		}
+		u.cpu += time.Duration(ticks) * clockTick
+	}
+	if t.metrics != "" {
+		u.mallocs, err = counter(t.metrics, "go_memstats_mallocs_total")
+	}
+	return u, err
+}
+
+func (u usage) since(before usage) usage {
+	return usage{u.cpu - before.cpu, u.mallocs - before.mallocs}
+}
+
+// counter reads one metric without labels.
+func counter(url, name string) (float64, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no %s", url, name)
+}
