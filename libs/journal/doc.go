@@ -10,12 +10,11 @@
 //
 // A log file is named wal-<first LSN>, preallocated and recycled. An LSN is a byte position in the
 // log: the record at offset o of the file with first LSN f has LSN f+o and carries it, so bytes of a
-// file's earlier life are never taken for records. A record is an 80-byte header, a payload and
-// padding to 8 bytes; header and payload have separate checksums, so that a damaged payload is still
-// known by group and op. Each header repeats the group, op and length of the record before it, which
-// names a single record whose header is lost. After each sync a "synced" record says up to where
-// the log was durable and lists the groups touched since the one before with their heads; it tells
-// which groups a larger damage cannot have hit.
+// file's earlier life are never taken for records. A record is a 56-byte header, a payload padded to
+// 8 bytes and a 32-byte footer. Header and payload have separate checksums and the footer repeats
+// group, op and length, so that one damaged place always leaves the name of what it hit. After each
+// sync a "synced" record says up to where the log was durable and lists the groups touched since the
+// one before with their heads; it tells which groups a larger damage cannot have hit.
 //
 // # Recovery
 //

@@ -99,6 +99,7 @@ type Image struct {
 	Group, Op, Commit uint64
 	Head              [wire.HeaderSize]byte // header of the prepare Op; zero if Op is 0
 	State             []byte
+	Fenced            bool // the group is out of service; it must stay in every checkpoint all the same
 }
 
 // Errors of the write side. ErrFull leaves the journal usable: nothing of the round is in the log.
@@ -151,6 +152,8 @@ type Entry struct {
 	At      Location // At.Len > 0: the body is in a segment, the owner verifies it
 	LSN     LSN
 	Damaged bool
+
+	length uint32 // of its record
 }
 
 // FaultKind says how damage hit a group.

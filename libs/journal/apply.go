@@ -1,0 +1,148 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// apply lets an intact record take effect.
+func (r *recovery) apply(e *event) {
+	if e.kind == kindSynced {
+		r.applySynced(e)
+		return
+	}
+	g := r.group(e.group, e.lsn)
+	switch e.kind {
+	case KindPrepare:
+		e.file.heads.raise(e.group, e.op)
+	default:
+		e.file.heads.raise(e.group, 0)
+	}
+	if g == nil {
+		return
+	}
+	switch e.kind {
+	case KindPrepare:
+		entry := Entry{LSN: e.lsn, length: e.length}
+		if !e.header(&entry.Header) {
+			r.damage(e.file, e.pos, e.size, "prepare header does not fit its record")
+			entry.Header = wire.PrepareHeader{Group: e.group, Op: e.op}
+			entry.Damaged = true
+		} else if e.flags&flagLocated != 0 && len(e.raw) >= wire.HeaderSize+locationSize {
+			entry.At.decode(e.raw[len(e.raw)-locationSize:])
+		}
+		r.insert(g, entry)
+	case KindTruncate:
+		g.truncate(e.op)
+	case KindBorn, KindGone:
+		if e.lsn < r.images.at && (g.log.Image != nil || g.lost) {
+			break // the image is younger
+		}
+		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}}
+	default:
+		r.damage(e.file, e.pos, e.size, "unknown record "+e.kind.String())
+		g.fault(FaultRecord, e.op, e.op, e.lsn)
+	}
+	g.proven = len(r.windows)
+}
+
+// spoiled notes a record that is known by group and op only.
+func (r *recovery) spoiled(e *event) {
+	if e.kind == kindSynced {
+		return
+	}
+	g := r.group(e.group, e.lsn)
+	e.file.heads.raise(e.group, 0)
+	if g == nil {
+		return
+	}
+	if e.kind != KindPrepare {
+		if e.lsn >= r.images.at || e.kind == KindTruncate {
+			g.fault(FaultRecord, e.op, e.op, e.lsn)
+		}
+		return
+	}
+	e.file.heads.raise(e.group, e.op)
+	entry := Entry{LSN: e.lsn, Damaged: true}
+	if !e.header(&entry.Header) || entry.Header.Verify() != nil {
+		entry.Header = wire.PrepareHeader{Group: e.group, Op: e.op}
+	}
+	r.insert(g, entry)
+	g.proven = len(r.windows)
+}
+
+// insert puts an entry into g: at the head, into a hole, or in the place of the same entry (a
+// repair). Any other entry above it was replaced without a truncate record.
+func (r *recovery) insert(g *groupState, e Entry) {
+	op := e.Header.Op
+	g.log.Gone = false
+	if op <= g.base && !g.lost {
+		return
+	}
+	list := g.log.Entries
+	if n := len(list); n == 0 || list[n-1].Header.Op < op {
+		g.log.Entries = append(list, e)
+		g.known = max(g.known, op)
+		return
+	}
+	i, found := slices.BinarySearchFunc(list, op, func(e Entry, op uint64) int {
+		switch {
+		case e.Header.Op < op:
+			return -1
+		case e.Header.Op > op:
+			return 1
+		}
+		return 0
+	})
+	switch {
+	case !found:
+		g.log.Entries = slices.Insert(list, i, e)
+	case e.Damaged:
+		// The earlier copy, if good, is worth more than the knowledge of a damaged one.
+		if list[i].Damaged {
+			list[i] = e
+		}
+	case list[i].Damaged, list[i].Header.Checksum == e.Header.Checksum && !e.Header.Checksum.IsZero():
+		list[i] = e
+	default:
+		g.log.Entries = append(list[:i], e)
+		g.known = op
+		g.fault(FaultOrder, op, op, e.LSN)
+	}
+}
+
+// truncate removes the entries from op on. Entries the image covers are committed and stay.
+func (g *groupState) truncate(op uint64) {
+	op = max(op, g.base+1)
+	n := len(g.log.Entries)
+	for n > 0 && g.log.Entries[n-1].Header.Op >= op {
+		n--
+	}
+	g.log.Entries = g.log.Entries[:n]
+	g.known = min(g.known, op-1)
+}
+
+// applySynced takes a synced record: a durable position, and the heads of the groups touched since
+// the position in its group field. The heads show which groups the unreadable ranges hit.
+func (r *recovery) applySynced(e *event) {
+	r.synced = max(r.synced, LSN(e.op))
+	if r.resolved == len(r.windows) || LSN(e.group) > r.windows[r.resolved].from {
+		return
+	}
+	for b := e.raw; len(b) >= 16; b = b[16:] {
+		group, head := le.Uint64(b), le.Uint64(b[8:])
+		g := r.group(group, e.lsn)
+		switch {
+		case g == nil || g.log.Gone && head == digestGone || head <= g.base && !g.lost:
+		case head == digestGone:
+			g.fault(FaultRecord, g.head(), g.head(), e.lsn)
+		case head > g.head():
+			g.log.Gone = false
+			g.known = max(g.known, head)
+		case head < g.head():
+			g.fault(FaultRecord, head+1, g.head(), e.lsn)
+		}
+	}
+	r.resolved = len(r.windows)
+}

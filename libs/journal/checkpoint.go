@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// checkpointFile is the checkpoint in force.
+type checkpointFile struct {
+	name    string // empty = none
+	at      LSN
+	damaged bool
+}
+
+func checkpointName(at LSN) string { return fmt.Sprintf("%s%020d", checkpointPrefix, uint64(at)) }
+
+// Checkpoint writes the images and lets go of the log files nobody needs any more. It may run
+// beside writes.
+//
+// at is a position whose records the caller has all taken into account (Done.LSN of the last round
+// it has processed): the images hold every group that exists at that point, fenced ones included,
+// each at an op that is committed and whose effects outside the journal are durable. A group that
+// is not among the images was gone by then; its older records are dropped. Records above an image's
+// op stay in the log.
+//
+// ErrFull leaves the checkpoint before in force; other errors are final.
+func (j *Journal) Checkpoint(at LSN, images []Image) error {
+	j.checking.Lock()
+	defer j.checking.Unlock()
+	j.mu.Lock()
+	err := j.usable()
+	old := j.checkpoint
+	j.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if at > j.Position() || at < old.at {
+		return fmt.Errorf("journal: checkpoint at %d, outside of %d to %d", at, old.at, j.Position())
+	}
+	// The log never ends below its checkpoint, not even after a power cut.
+	if err := j.Sync(); err != nil {
+		return err
+	}
+	name := checkpointName(at)
+	if err := j.writeCheckpoint(name, at, images); err != nil {
+		if vfs.IsFull(err) {
+			return errors.Join(ErrFull, err)
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.fail(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.checkpoint = checkpointFile{name: name, at: at}
+	if err := j.dropBelow(at, images, old); err != nil {
+		return j.fail(err)
+	}
+	j.refill()
+	return nil
+}
+
+// writeCheckpoint makes the file durable under its name.
+func (j *Journal) writeCheckpoint(name string, at LSN, images []Image) (err error) {
+	temp := j.path(name + tempSuffix)
+	if err := j.fs.Remove(temp); err != nil && !vfs.IsNotExist(err) {
+		return err
+	}
+	f, err := j.fs.Create(temp)
+	if err != nil {
+		return err
+	}
+	w := imageWriter{file: f, pos: checkpointHeader}
+	err = w.write(at, images, j.opt.Owner)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, j.fs.Remove(temp))
+	}
+	if err := j.fs.Rename(temp, j.path(name)); err != nil {
+		return err
+	}
+	return j.fs.SyncDir(j.opt.Dir)
+}
+
+// imageWriter writes a checkpoint through one buffer.
+type imageWriter struct {
+	file vfs.File
+	buf  []byte
+	pos  int64 // file position behind buf
+	err  error
+}
+
+const imageBuffer = 1 << 20
+
+func (w *imageWriter) write(at LSN, images []Image, o Owner) error {
+	table := make([]byte, 0, len(images)*tableEntry)
+	var head [imageHeader]byte
+	for i := range images {
+		m := &images[i]
+		table = le.AppendUint64(table, m.Group)
+		table = le.AppendUint64(table, uint64(w.pos))
+		m.putHeader(head[:])
+		w.add(head[:])
+		w.add(m.State)
+		w.add(make([]byte, -len(m.State)&7))
+	}
+	h := checkpointHead{at: at, count: uint64(len(images)), table: w.pos, hash: wire.Hash64(table)}
+	h.length = w.pos + int64(len(table)) + checkpointHeader
+	w.add(table)
+	h.put(head[:], o)
+	w.add(head[:checkpointHeader])
+	w.flush()
+	if w.err == nil {
+		_, w.err = w.file.WriteAt(head[:checkpointHeader], 0)
+	}
+	return w.err
+}
+
+func (w *imageWriter) add(b []byte) {
+	w.pos += int64(len(b))
+	if len(b) < imageBuffer {
+		w.buf = append(w.buf, b...)
+		if len(w.buf) >= imageBuffer {
+			w.flush()
+		}
+		return
+	}
+	w.pos -= int64(len(b))
+	w.flush()
+	if w.err == nil {
+		_, w.err = w.file.WriteAt(b, w.pos)
+	}
+	w.pos += int64(len(b))
+}
+
+func (w *imageWriter) flush() {
+	if w.err == nil && len(w.buf) > 0 {
+		_, w.err = w.file.WriteAt(w.buf, w.pos-int64(len(w.buf)))
+	}
+	w.buf = w.buf[:0]
+}
+
+// dropBelow lets go of the longest run of oldest files that hold nothing above the images, and of
+// the checkpoint before. j.mu is held.
+func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
+	covered := make(map[uint64]uint64, len(images))
+	for i := range images {
+		covered[images[i].Group] = images[i].Op
+	}
+	for len(j.files) > 1 && j.files[0].endLSN() <= at && j.files[0].within(covered) {
+		f := j.files[0]
+		j.files = j.files[1:]
+		j.used.Add(-f.end)
+		if err := j.release(f); err != nil {
+			return err
+		}
+	}
+	if old.name == "" || old.name == j.checkpoint.name {
+		return nil
+	}
+	j.dirty = true
+	if old.damaged {
+		return j.fs.Rename(j.path(old.name), j.path(old.name)+damagedSuffix)
+	}
+	return j.fs.Remove(j.path(old.name))
+}
+
+// within reports whether every prepare in f is covered by an image or belongs to a group that is gone.
+func (f *logFile) within(covered map[uint64]uint64) bool {
+	for _, h := range f.heads.list {
+		if op, ok := covered[h.group]; ok && h.op > op {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,187 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+)
+
+// Defaults of Options.
+const (
+	DefaultFileSize = 64 << 20
+	DefaultBudget   = 2 << 30
+	DefaultReserve  = 128 << 20
+)
+
+// Options configures Open; zero sizes mean the defaults.
+type Options struct {
+	FS    vfs.FS
+	Dir   string
+	Owner Owner
+	// Suspect: page cache may have been lost since the log was last written (power cut): the log
+	// ends at the first damage above the last position known durable.
+	Suspect bool
+	// Durable is a position known durable from elsewhere, e.g. the session record of a graceful stop.
+	Durable  LSN
+	FileSize int64 // bytes of a log file
+	Budget   int64 // bytes of records the log may hold between checkpoints
+	Reserve  int64 // bytes kept allocated for reserved rounds on a full disk
+}
+
+func (o *Options) defaults() {
+	if o.FileSize == 0 {
+		o.FileSize = DefaultFileSize
+	}
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.Reserve == 0 {
+		o.Reserve = DefaultReserve
+	}
+}
+
+// Journal is the log of one loop. Its methods are safe for concurrent use: a sync and a checkpoint
+// run beside writes. Writes are in the order of their calls.
+type Journal struct {
+	opt Options
+	fs  vfs.FS
+
+	mu     sync.Mutex
+	files  []*logFile // ascending; the last one is written
+	spares []spare
+	nspare uint64 // number of the next spare
+	failed error
+	closed bool
+	dirty  bool // names changed since the last SyncDir
+
+	durable    LSN // everything below is synced
+	marked     LSN // position of the last synced record's claim
+	touched    headList
+	digestFrom LSN // touched covers the records from here on
+
+	arena  []byte
+	vec    [][]byte
+	digest []byte
+	single [1]*Round
+
+	syncing    sync.Mutex // one sync at a time
+	checkpoint checkpointFile
+	checking   sync.Mutex // one checkpoint at a time
+
+	used atomic.Int64
+	pos  atomic.Uint64
+}
+
+// Position is the LSN behind the last record.
+func (j *Journal) Position() LSN { return LSN(j.pos.Load()) }
+
+// Durable is the LSN below which everything is synced.
+func (j *Journal) Durable() LSN {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.durable
+}
+
+// Used is the number of bytes of records the log holds; Checkpoint lowers it.
+func (j *Journal) Used() int64 { return j.used.Load() }
+
+// Limit is the budget Used should stay below: loops start a checkpoint at 50 % and refuse sends at 90 %.
+func (j *Journal) Limit() int64 { return j.opt.Budget }
+
+func (j *Journal) path(name string) string { return j.opt.Dir + "/" + name }
+
+func (j *Journal) active() *logFile {
+	if len(j.files) == 0 {
+		return nil
+	}
+	return j.files[len(j.files)-1]
+}
+
+// usable is the error of a journal that takes no more calls. j.mu is held.
+func (j *Journal) usable() error {
+	if j.failed != nil {
+		return j.failed
+	}
+	if j.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// fail makes err sticky. j.mu is held.
+func (j *Journal) fail(err error) error {
+	if j.failed == nil {
+		j.failed = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return j.failed
+}
+
+// Sync makes everything written before the call durable. Any error is final.
+func (j *Journal) Sync() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	upTo, names := j.Position(), j.dirty
+	var dirty []*logFile
+	for _, f := range j.files {
+		if f.dirty {
+			f.dirty = false
+			dirty = append(dirty, f)
+		}
+	}
+	j.dirty = false
+	j.mu.Unlock()
+	if err := j.syncFiles(dirty, names); err != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.fail(err)
+	}
+	j.mu.Lock()
+	j.durable = max(j.durable, upTo)
+	j.mu.Unlock()
+	return nil
+}
+
+// syncFiles syncs names and then contents, oldest file first, so that a later file is never durable
+// before an earlier one has been tried.
+func (j *Journal) syncFiles(files []*logFile, names bool) error {
+	if names {
+		if err := j.fs.SyncDir(j.opt.Dir); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := f.file.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close syncs the log, says so in it and closes all files. The caller has ended all other calls.
+func (j *Journal) Close() error {
+	err := j.Sync()
+	if err == nil {
+		err = j.MarkSynced()
+	}
+	if err == nil {
+		err = j.Sync()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil
+	}
+	j.closed = true
+	for _, f := range j.files {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}

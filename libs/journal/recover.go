@@ -1,0 +1,253 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// recovery turns log files into groups. It reads each file once, in order; only when it meets
+// damage does it look ahead, because the tear rule depends on what follows.
+type recovery struct {
+	opt   Options
+	scan  scanner
+	out   *Recovered
+	files []*logFile // the log, ascending
+	ended bool       // the log ends before the last file
+
+	images   imageSet
+	groups   map[uint64]*groupState
+	order    []uint64
+	synced   LSN      // highest position a synced record claims, as far as read
+	windows  []window // unreadable ranges that may have held records of any group
+	resolved int      // windows that a later digest explained
+
+	looked    bool
+	aheadSync LSN // highest synced claim in the rest of the log
+	aheadLast LSN // last complete record in the rest of the log
+}
+
+type window struct{ from, to LSN }
+
+// groupState is one group while the log is read.
+type groupState struct {
+	log    GroupLog
+	base   uint64 // op of the image
+	lost   bool   // the image is damaged: base is not known
+	known  uint64 // head that the log claims
+	proven int    // windows known not to have hit this group
+}
+
+func (g *groupState) head() uint64 { return max(g.base, g.log.Head()) }
+
+func (g *groupState) fault(kind FaultKind, from, to uint64, lsn LSN) {
+	g.log.Faults = append(g.log.Faults, Fault{kind, from, to, lsn})
+}
+
+// group returns the state of a group for a record at lsn; nil if a checkpoint says that it was gone.
+func (r *recovery) group(id uint64, lsn LSN) *groupState {
+	if g := r.groups[id]; g != nil {
+		return g
+	}
+	if lsn < r.images.at && r.images.complete {
+		return nil
+	}
+	g := &groupState{log: GroupLog{Group: id}}
+	r.groups[id] = g
+	r.order = append(r.order, id)
+	return g
+}
+
+// read goes through the whole log. It sets the end of each file and of the log.
+func (r *recovery) read() {
+	r.begin()
+	for i, f := range r.files {
+		if r.ended {
+			break
+		}
+		r.out.End = f.first + fileHeaderSize
+		limit := f.size
+		var next *logFile
+		if i+1 < len(r.files) {
+			next = r.files[i+1]
+			if next.headerOK {
+				limit = min(limit, max(int64(next.prevEnd-f.first), fileHeaderSize))
+			}
+		}
+		b, err := r.scan.load(f.file, limit)
+		if err != nil {
+			r.damage(f, 0, limit, "unreadable: "+err.Error())
+		}
+		f.end = scan(f, b, fileHeaderSize, func(e *event) bool { return r.event(i, b, e) })
+		if r.ended {
+			r.cut(i)
+			break
+		}
+		r.out.End = f.endLSN()
+		r.join(i, b, next)
+	}
+	r.finish()
+}
+
+// begin checks that the first file starts no later than the checkpoint.
+func (r *recovery) begin() {
+	if len(r.files) == 0 {
+		if r.images.at > 0 || r.opt.Durable > 0 {
+			r.out.Corrupt = append(r.out.Corrupt, Damage{File: walPrefix + "*", Reason: "no log file follows the checkpoint"})
+			r.windows = append(r.windows, window{r.images.at, max(r.images.at, r.opt.Durable)})
+			r.out.End = max(r.images.at, r.opt.Durable)
+		}
+		return
+	}
+	if first := r.files[0]; first.headerOK && first.prevEnd > r.images.at || !first.headerOK && first.first > max(r.images.at, firstLSN) {
+		r.out.Corrupt = append(r.out.Corrupt, Damage{File: first.name, Reason: "files before it, above the checkpoint, are missing"})
+		r.windows = append(r.windows, window{r.images.at, first.first})
+	}
+}
+
+// join checks that the file after f begins where f's records end.
+func (r *recovery) join(i int, b []byte, next *logFile) {
+	f := r.files[i]
+	if next == nil || !next.headerOK || next.prevEnd <= f.endLSN() {
+		return
+	}
+	e := event{file: f, pos: f.end, size: int64(next.prevEnd - f.endLSN()), what: unknown}
+	e.lsn = f.endLSN()
+	if !r.event(i, b, &e) {
+		r.cut(i)
+	}
+}
+
+// cut ends the log in file i.
+func (r *recovery) cut(i int) {
+	r.out.End = r.files[i].endLSN()
+	for _, f := range r.files[i+1:] {
+		r.out.Torn += max(f.end-fileHeaderSize, 0)
+	}
+}
+
+// event takes one finding of the scan; false ends the log in front of it.
+func (r *recovery) event(i int, b []byte, e *event) bool {
+	e.lsn = e.file.first + LSN(e.pos)
+	switch e.what {
+	case intact:
+		r.apply(e)
+		return true
+	case scuffed:
+		r.damage(e.file, e.pos, e.size, "record footer")
+		r.apply(e)
+		return true
+	}
+	if r.tears(i, b, e) {
+		r.ended = true
+		r.out.Torn += e.size
+		return false
+	}
+	if e.what == unknown {
+		r.damage(e.file, e.pos, e.size, "unreadable records")
+		r.windows = append(r.windows, window{e.lsn, e.lsn + LSN(e.size)})
+		return true
+	}
+	r.damage(e.file, e.pos, e.size, "record fails its checksum")
+	r.spoiled(e)
+	return true
+}
+
+// tears is the tear rule: whether the log ends at the damage e.
+func (r *recovery) tears(i int, b []byte, e *event) bool {
+	r.lookAhead(i, b, e.pos)
+	known := max(r.opt.Durable, r.synced, r.aheadSync)
+	if e.lsn < known {
+		return false
+	}
+	if r.opt.Suspect {
+		return true
+	}
+	return e.what != spoiled && r.aheadLast <= e.lsn
+}
+
+// lookAhead reads the rest of the log for what tears needs, once.
+func (r *recovery) lookAhead(i int, b []byte, pos int64) {
+	if r.looked {
+		return
+	}
+	r.looked = true
+	note := func(e *event) bool {
+		if e.what != intact && e.what != scuffed && e.what != spoiled {
+			return true
+		}
+		r.aheadLast = max(r.aheadLast, e.file.first+LSN(e.pos))
+		if e.kind == kindSynced {
+			r.aheadSync = max(r.aheadSync, LSN(e.op))
+		}
+		return true
+	}
+	scan(r.files[i], b, pos, note)
+	var s scanner
+	for _, f := range r.files[i+1:] {
+		rest, err := s.load(f.file, f.size)
+		if err == nil || len(rest) > 0 {
+			f.end = scan(f, rest, fileHeaderSize, note)
+		}
+	}
+}
+
+func (r *recovery) damage(f *logFile, pos, size int64, reason string) {
+	f.damaged = true
+	r.out.Corrupt = append(r.out.Corrupt, Damage{File: f.name, Pos: pos, Len: size, Reason: reason, Kept: f.name + damagedSuffix})
+}
+
+// finish draws the conclusions that need the whole log.
+func (r *recovery) finish() {
+	if r.opt.Durable > r.out.End && len(r.files) > 0 {
+		last := r.files[len(r.files)-1]
+		r.damage(last, last.end, int64(r.opt.Durable-r.out.End), "the log is shorter than it was when the node stopped")
+		r.windows = append(r.windows, window{r.out.End, r.opt.Durable})
+	}
+	slices.Sort(r.order)
+	r.out.Groups = make([]GroupLog, 0, len(r.order))
+	for _, id := range r.order {
+		g := r.groups[id]
+		r.conclude(g)
+		r.out.Groups = append(r.out.Groups, g.log)
+	}
+}
+
+// conclude lists what is missing from g's entries.
+func (r *recovery) conclude(g *groupState) {
+	if g.log.Gone {
+		return
+	}
+	next := g.base + 1
+	for i := 0; i < len(g.log.Entries); i++ {
+		e := &g.log.Entries[i]
+		if op := e.Header.Op; op > next && !(g.lost && i == 0) {
+			g.fault(FaultMissing, next, op-1, e.LSN)
+		}
+		next = e.Header.Op + 1
+		if !e.Damaged {
+			continue
+		}
+		from := e.Header.Op
+		for i+1 < len(g.log.Entries) && g.log.Entries[i+1].Damaged && g.log.Entries[i+1].Header.Op == next {
+			i, next = i+1, next+1
+		}
+		g.fault(FaultDamaged, from, next-1, e.LSN)
+	}
+	if g.known >= next && !g.lost {
+		g.fault(FaultMissing, next, g.known, r.out.End)
+		next = g.known + 1
+	}
+	if max(g.proven, r.resolved) < len(r.windows) {
+		g.fault(FaultUnsure, next, 0, r.windows[max(g.proven, r.resolved)].from)
+	}
+}
+
+// header decodes the prepare header in e's payload. It fails if it is not the one the record names.
+func (e *event) header(h *wire.PrepareHeader) bool {
+	if len(e.raw) < wire.HeaderSize {
+		return false
+	}
+	err := h.Decode(e.raw)
+	return err == nil && h.Group == e.group && h.Op == e.op
+}

@@ -1,0 +1,285 @@
+package journal
+
+import (
+	"errors"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Payloads up to this size are copied next to their headers; longer ones are written from where
+// they are.
+const copyLimit = 4 << 10
+
+// digestLimit is the largest number of groups a synced record lists.
+const digestLimit = 4096
+
+// digestGone is the head of a group that ended, in a synced record.
+const digestGone = ^uint64(0)
+
+// Write appends the round's records after writing its large bodies; with r.Sync everything is
+// durable when it returns. ErrFull leaves the log as it was; any other error is final.
+func (j *Journal) Write(r *Round) error {
+	if err := writeLarge(r.Large, r.Sync); err != nil {
+		if errors.Is(err, ErrFull) {
+			return err
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.fail(err)
+	}
+	j.mu.Lock()
+	j.single[0] = r
+	err := j.append(j.single[:])
+	j.single[0] = nil
+	j.mu.Unlock()
+	if err == nil && r.Sync {
+		err = j.Sync()
+	}
+	return err
+}
+
+// AppendRounds appends the records of all rounds with one write, without their large bodies and
+// without a sync, and returns the position behind them. Errors are those of Write.
+func (j *Journal) AppendRounds(rounds []*Round) (LSN, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.append(rounds); err != nil {
+		return 0, err
+	}
+	return j.Position(), nil
+}
+
+// Fail makes err the journal's final error, for a write or sync outside of it that its records rest on.
+func (j *Journal) Fail(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fail(err)
+}
+
+// MarkSynced appends a synced record if the log became durable beyond the last one.
+func (j *Journal) MarkSynced() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.durable <= j.marked {
+		return j.usable()
+	}
+	return j.append(nil)
+}
+
+// writeLarge writes bodies to their segments, the ones in need of it durably. ErrFull is the only
+// error after which nothing is lost: the bytes are above all that any record names.
+func writeLarge(large []LargeBody, sync bool) error {
+	for i := range large {
+		if _, err := large[i].File.WriteAt(large[i].Data, large[i].Pos); err != nil {
+			return spaceError(err)
+		}
+	}
+	for i := range large {
+		if !sync && !large[i].Sync {
+			continue
+		}
+		if i > 0 && large[i].File == large[i-1].File {
+			continue
+		}
+		if err := large[i].File.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func spaceError(err error) error {
+	if vfs.IsFull(err) {
+		return errors.Join(ErrFull, err)
+	}
+	return err
+}
+
+// append writes all records of rounds with one vectored write into one file, preceded by a synced
+// record when one is due. j.mu is held.
+func (j *Journal) append(rounds []*Round) error {
+	if err := j.usable(); err != nil {
+		return err
+	}
+	mark := j.syncedRecord()
+	need, small, reserved := mark.diskSize(), int64(0), true
+	if mark.Kind == 0 {
+		need = 0
+	}
+	small = need
+	for _, r := range rounds {
+		reserved = reserved && r.Reserved
+		for i := range r.Records {
+			n := r.Records[i].diskSize()
+			need += n
+			if len(r.Records[i].Frame) > copyLimit {
+				n -= int64(len(r.Records[i].Frame))
+			}
+			small += n
+		}
+	}
+	if need == 0 {
+		return nil
+	}
+	f, err := j.room(need, reserved)
+	if err != nil {
+		return err
+	}
+	n, err := j.writeTo(f, mark, rounds, small)
+	if err != nil {
+		return j.writeFailed(f, err)
+	}
+	f.dirty = true
+	j.used.Add(n - f.end)
+	f.end = n
+	j.pos.Store(uint64(f.endLSN()))
+	j.written(f, mark, rounds)
+	return nil
+}
+
+// writeTo encodes the records and writes them at f.end; it returns the position behind them.
+func (j *Journal) writeTo(f *logFile, mark Record, rounds []*Round, small int64) (int64, error) {
+	start, pos := f.end, f.end
+	if f.end == fileHeaderSize && !f.headerOK {
+		start, small = 0, small+fileHeaderSize
+	}
+	if int64(cap(j.arena)) < small {
+		j.arena = make([]byte, 0, max(small, 64<<10))
+	}
+	e := encoder{arena: j.arena[:0], vec: j.vec[:0], first: f.first, pos: pos}
+	if start == 0 {
+		e.arena = e.arena[:fileHeaderSize]
+		putFileHeader(e.arena, j.opt.Owner, f.first, f.prevEnd)
+	}
+	if mark.Kind != 0 {
+		e.record(&mark)
+	}
+	for _, r := range rounds {
+		for i := range r.Records {
+			e.record(&r.Records[i])
+		}
+	}
+	e.flush()
+	j.arena, j.vec = e.arena[:0], e.vec
+	_, err := f.file.WriteVec(e.vec, start)
+	clear(j.vec[:cap(j.vec)])
+	if cap(j.arena) > 4<<20 {
+		j.arena = nil
+	}
+	return e.pos, err
+}
+
+// written notes what the records did. j.mu is held.
+func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
+	f.headerOK = true
+	if mark.Kind != 0 {
+		j.marked = LSN(mark.Op)
+		j.touched.reset()
+		j.digestFrom = f.endLSN() // lowered below: records of this write follow the mark
+		for _, r := range rounds {
+			for i := range r.Records {
+				j.digestFrom -= LSN(r.Records[i].diskSize())
+			}
+		}
+	}
+	for _, r := range rounds {
+		for i := range r.Records {
+			rec := &r.Records[i]
+			switch rec.Kind {
+			case KindPrepare:
+				f.heads.raise(rec.Group, rec.Op)
+				j.touched.set(rec.Group, rec.Op)
+			case KindTruncate:
+				f.heads.raise(rec.Group, 0)
+				j.touched.set(rec.Group, rec.Op-1)
+			case KindBorn:
+				f.heads.raise(rec.Group, 0)
+				j.touched.set(rec.Group, 0)
+			case KindGone:
+				f.heads.raise(rec.Group, 0)
+				j.touched.set(rec.Group, digestGone)
+			}
+		}
+	}
+}
+
+// writeFailed decides what a failed write leaves. A full disk is survived if the half-written bytes
+// can be cut off again. j.mu is held.
+func (j *Journal) writeFailed(f *logFile, err error) error {
+	if !vfs.IsFull(err) {
+		return j.fail(err)
+	}
+	if e := f.file.Truncate(f.end); e != nil {
+		return j.fail(errors.Join(err, e))
+	}
+	f.size = f.end
+	return errors.Join(ErrFull, err)
+}
+
+// syncedRecord is the synced record that is due; Kind 0 if none is. j.mu is held.
+func (j *Journal) syncedRecord() Record {
+	if j.durable <= j.marked {
+		return Record{}
+	}
+	r := Record{Kind: kindSynced, Group: uint64(j.digestFrom), Op: uint64(j.durable)}
+	if len(j.touched.list) > digestLimit {
+		r.Group = uint64(j.Position())
+		return r
+	}
+	j.digest = j.digest[:0]
+	for _, h := range j.touched.list {
+		j.digest = le.AppendUint64(j.digest, h.group)
+		j.digest = le.AppendUint64(j.digest, h.op)
+	}
+	r.Frame = j.digest
+	return r
+}
+
+// encoder lays records out for one vectored write: small payloads are copied into the arena, whose
+// capacity suffices; large ones stay where they are.
+type encoder struct {
+	arena []byte
+	vec   [][]byte
+	run   int // start of the arena bytes not in vec yet
+	first LSN
+	pos   int64
+}
+
+func (e *encoder) record(r *Record) {
+	h := recordHeader{
+		length: uint32(headerSize + r.payloadSize()), lsn: e.first + LSN(e.pos),
+		group: r.Group, op: r.Op, kind: r.Kind,
+	}
+	head := len(e.arena)
+	e.arena = e.arena[:head+headerSize]
+	if len(r.Frame) > copyLimit && r.At.Len == 0 {
+		h.payload = wire.Hash64(r.Frame)
+		e.flush()
+		e.vec = append(e.vec, r.Frame)
+	} else {
+		e.arena = append(e.arena, r.Frame...)
+		if r.At.Len > 0 {
+			h.flags |= flagLocated
+			n := len(e.arena)
+			e.arena = e.arena[:n+locationSize]
+			r.At.put(e.arena[n:])
+		}
+		h.payload = wire.Hash64(e.arena[head+headerSize:])
+	}
+	h.put(e.arena[head:])
+	size := paddedSize(int64(h.length))
+	tail := len(e.arena)
+	e.arena = e.arena[:tail+int(size-int64(h.length))]
+	clear(e.arena[tail:])
+	h.putFooter(e.arena[len(e.arena)-footerSize:])
+	e.pos += size
+}
+
+// flush moves the arena bytes since the last flush into the vector.
+func (e *encoder) flush() {
+	if len(e.arena) > e.run {
+		e.vec = append(e.vec, e.arena[e.run:len(e.arena):len(e.arena)])
+		e.run = len(e.arena)
+	}
+}

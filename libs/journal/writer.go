@@ -1,0 +1,284 @@
+package journal
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// SyncInterval is how long written bytes wait for a sync that nobody asked for.
+const SyncInterval = time.Second
+
+// Limits of one write and of inline rounds, in bytes of records.
+const (
+	batchBytes  = 8 << 20
+	inlineBytes = 64 << 10
+)
+
+// Writer runs a Journal behind two goroutines.
+//
+// The writer goroutine takes everything queued: large bodies go to their segment files (and, for
+// synced rounds, to the disk) first, then the records of all rounds go out in one write. Rounds that
+// do not ask for a sync are done at that point and never wait for one. The others are handed to the
+// syncer goroutine, which makes everything written so far durable with one sync and completes them
+// together; what is written meanwhile waits for the next. Nothing waits for a timer. Written bytes
+// that no round wants synced are synced within SyncInterval.
+//
+// A loop's rounds complete in order, but a written round may complete before an earlier synced one.
+//
+// After a round that failed with ErrFull every later round fails with it too, so that no record can
+// stand above a hole, until the owner, having taken all failures into account, calls Resume. After
+// any other error everything fails for good.
+type Writer struct {
+	j      *Journal
+	notify func(Done)
+
+	mu      sync.Mutex
+	work    sync.Cond // queue or closing changed
+	sync    sync.Cond // toSync, unsynced or closing changed
+	queue   []*Round
+	queued  int64 // bytes of records in queue or being written
+	writing bool
+	refuse  error // ErrFull until Resume
+	toSync  []Done
+	stale   bool // bytes were written since the last sync began
+	closing bool
+	drained bool // the writer goroutine ended
+	timer   *time.Timer
+	due     bool // the timer asks for a sync
+
+	batch  []*Round  // of the writer goroutine
+	inline [1]*Round // of the caller of TryInline that set writing
+	gone   sync.WaitGroup
+	tasks  sync.WaitGroup
+}
+
+// NewWriter starts the goroutines. notify is called once per submitted round, on one of them, and
+// must not block; it may call Submit.
+func NewWriter(j *Journal, notify func(Done)) *Writer {
+	w := &Writer{j: j, notify: notify}
+	w.work.L, w.sync.L = &w.mu, &w.mu
+	w.timer = time.AfterFunc(SyncInterval, w.timeout)
+	w.timer.Stop()
+	w.gone.Add(2)
+	go w.write()
+	go w.syncer()
+	return w
+}
+
+// Submit queues a round, which the writer borrows until its Done. It never blocks. False, without a
+// Done to come, means that the writer is closing or that the log is over its budget; reserved rounds
+// are taken all the same.
+func (w *Writer) Submit(r *Round) bool {
+	n := r.bytes()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing || !r.Reserved && w.j.Used()+w.queued+n > w.j.Limit() {
+		return false
+	}
+	w.queue = append(w.queue, r)
+	w.queued += n
+	w.work.Signal()
+	return true
+}
+
+// TryInline writes a small round without large bodies on the caller's goroutine if the writer is
+// idle and the round wants no sync. False means that nothing happened: submit it.
+func (w *Writer) TryInline(r *Round) (Done, bool) {
+	n := r.bytes()
+	if r.Sync || len(r.Large) > 0 || n > inlineBytes {
+		return Done{}, false
+	}
+	w.mu.Lock()
+	if w.closing || w.writing || len(w.queue) > 0 || w.refuse != nil || w.j.Used()+n > w.j.Limit() {
+		w.mu.Unlock()
+		return Done{}, false
+	}
+	w.writing = true
+	w.mu.Unlock()
+	w.inline[0] = r
+	at, err := w.j.AppendRounds(w.inline[:])
+	w.inline[0] = nil
+	w.mu.Lock()
+	w.settle(0, err)
+	w.mu.Unlock()
+	return Done{Seq: r.Seq, LSN: at, Err: err}, true
+}
+
+// Resume ends the refusal of rounds that began with ErrFull.
+func (w *Writer) Resume() {
+	w.mu.Lock()
+	w.refuse = nil
+	w.mu.Unlock()
+}
+
+// Checkpoint runs Journal.Checkpoint on its own goroutine and calls done there.
+func (w *Writer) Checkpoint(at LSN, images []Image, done func(error)) {
+	w.tasks.Add(1)
+	go func() {
+		defer w.tasks.Done()
+		done(w.j.Checkpoint(at, images))
+	}()
+}
+
+// Close completes everything submitted, syncs the log and ends the goroutines. The journal stays open.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	w.closing = true
+	w.work.Broadcast()
+	w.mu.Unlock()
+	w.gone.Wait()
+	w.tasks.Wait()
+	w.timer.Stop()
+	return w.j.Sync()
+}
+
+func (r *Round) bytes() int64 {
+	var n int64
+	for i := range r.Records {
+		n += r.Records[i].diskSize()
+	}
+	return n
+}
+
+// write is the writer goroutine.
+func (w *Writer) write() {
+	defer w.gone.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.queue) == 0 && !w.closing || w.writing {
+			w.work.Wait()
+		}
+		if len(w.queue) == 0 {
+			w.drained = true
+			w.sync.Broadcast()
+			return
+		}
+		w.writing = true
+		n := w.take()
+		refuse := w.refuse
+		w.mu.Unlock()
+		at, err := LSN(0), refuse
+		if refuse == nil {
+			at, err = w.writeBatch()
+		}
+		w.complete(at, err)
+		w.mu.Lock()
+		w.settle(n, err)
+	}
+}
+
+// take moves rounds from the queue into the batch; their bytes stay counted. w.mu is held.
+func (w *Writer) take() (bytes int64) {
+	w.batch = w.batch[:0]
+	for _, r := range w.queue {
+		n := r.bytes()
+		if len(w.batch) > 0 && bytes+n > batchBytes {
+			break
+		}
+		bytes += n
+		w.batch = append(w.batch, r)
+	}
+	rest := copy(w.queue, w.queue[len(w.batch):])
+	clear(w.queue[rest:])
+	w.queue = w.queue[:rest]
+	return bytes
+}
+
+// writeBatch writes the large bodies and then the records of the batch.
+func (w *Writer) writeBatch() (LSN, error) {
+	for _, r := range w.batch {
+		if err := writeLarge(r.Large, r.Sync); err != nil {
+			if !errors.Is(err, ErrFull) {
+				err = w.j.Fail(err)
+			}
+			return 0, err
+		}
+	}
+	return w.j.AppendRounds(w.batch)
+}
+
+// settle ends a write. w.mu is held.
+func (w *Writer) settle(bytes int64, err error) {
+	w.queued -= bytes
+	w.writing = false
+	if len(w.queue) > 0 || w.closing {
+		w.work.Signal()
+	}
+	switch {
+	case errors.Is(err, ErrFull):
+		w.refuse = err
+	case err == nil && !w.stale:
+		w.stale = true
+		w.timer.Reset(SyncInterval)
+	}
+}
+
+// complete hands the batch's synced rounds to the syncer and reports the others. The next write
+// waits for it, which keeps completions in order.
+func (w *Writer) complete(at LSN, err error) {
+	w.mu.Lock()
+	for _, r := range w.batch {
+		if r.Sync && err == nil {
+			w.toSync = append(w.toSync, Done{Seq: r.Seq, LSN: at})
+			w.sync.Signal()
+		}
+	}
+	w.mu.Unlock()
+	for i, r := range w.batch {
+		seq, wait := r.Seq, r.Sync && err == nil
+		w.batch[i] = nil
+		if !wait {
+			w.notify(Done{Seq: seq, LSN: at, Err: err})
+		}
+	}
+}
+
+// timeout asks for the background sync.
+func (w *Writer) timeout() {
+	w.mu.Lock()
+	w.due = true
+	w.sync.Signal()
+	w.mu.Unlock()
+}
+
+// syncer is the syncer goroutine.
+func (w *Writer) syncer() {
+	defer w.gone.Done()
+	var batch []Done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.toSync) == 0 && !w.due && !w.drained {
+			w.sync.Wait()
+		}
+		if len(w.toSync) == 0 && !w.due {
+			return
+		}
+		batch, w.toSync = w.toSync, batch[:0]
+		w.due, w.stale = false, false
+		w.timer.Stop()
+		w.mu.Unlock()
+		err := w.j.Sync()
+		for _, d := range batch {
+			d.Synced, d.Err = err == nil, err
+			w.notify(d)
+		}
+		if err == nil {
+			w.idle()
+		}
+		w.j.Prepare()
+		w.mu.Lock()
+	}
+}
+
+// idle notes the synced position in the log when no write is about to do so.
+func (w *Writer) idle() {
+	w.mu.Lock()
+	quiet := !w.writing && len(w.queue) == 0
+	w.mu.Unlock()
+	if quiet {
+		_ = w.j.MarkSynced() // its failure is sticky and met by the next round
+	}
+}
