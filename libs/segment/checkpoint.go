@@ -93,6 +93,7 @@ func (x *extent) writeHint() error {
 		return err
 	}
 	x.seg.hinted.Store(x.length)
+	x.seg.lying.Store(false)
 	return nil
 }
 

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrTrimmed is a read that lost its files to a trim or purge: plan again on the current view.
+// ErrTrimmed is a plan that went out of date: a trim or purge took its files, or its index turned out
+// to be false and was rebuilt. Plan again on the current view.
 var ErrTrimmed = errors.New("segment: trimmed while reading")
 
 // Damage says that bytes which must be there are missing or do not verify. The partition is

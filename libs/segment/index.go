@@ -214,7 +214,11 @@ func (x *extent) load(rebuild bool) error {
 		}
 	}
 	ix := &index{}
-	if !rebuild {
+	if rebuild {
+		s.lying.Store(true)
+		s.hinted.Store(0)
+	}
+	if !s.lying.Load() {
 		if h, ok := readHint(s.life.fs, s.indexPath(), s.base); ok && x.fits(&h) {
 			ix = &h.index
 			s.hinted.Store(h.length)

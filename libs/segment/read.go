@@ -17,7 +17,7 @@ var errBadIndex = errors.New("segment: index does not fit the log")
 // error means that nothing qualifies after all (a timestamp between two batches).
 //
 // Errors: *Damage, the partition is to be fenced; ErrTrimmed, plan again on the current view;
-// io.ErrShortBuffer, dst is smaller than Size; others are I/O errors that say nothing about the data.
+// io.ErrShortBuffer, dst is smaller than Size was; others are I/O errors that say nothing about the data.
 func (p *Plan) Read(dst []byte) (int, error) {
 	for {
 		if err := p.Resolve(); err != nil {
@@ -26,8 +26,9 @@ func (p *Plan) Read(dst []byte) (int, error) {
 		if int64(len(dst)) < p.size {
 			return 0, io.ErrShortBuffer
 		}
-		r := reader{p: p, i: p.extent, x: p.v.extent(p.extent), pos: p.pos, next: p.base, dst: dst}
+		r := reader{p: *p, i: p.extent, x: p.v.extent(p.extent), pos: p.pos, next: p.base, dst: dst}
 		n, err := r.run()
+		p.messages, p.first, p.last = r.p.messages, r.p.first, r.p.last
 		if err != errBadIndex {
 			return n, err
 		}
@@ -35,14 +36,16 @@ func (p *Plan) Read(dst []byte) (int, error) {
 			return 0, err
 		}
 		p.rebuilt = true
-		p.locate()
+		if p.locate(); int64(len(dst)) < p.size {
+			return 0, ErrTrimmed
+		}
 	}
 }
 
 // reader walks one plan. dst[out:held] are the bytes of x from pos on.
 type reader struct {
-	p         *Plan
-	i         int // of x in the view
+	p         Plan // by value: dst goes to the file system, and with it all the reader points to
+	i         int  // of x in the view
 	x         *extent
 	pos       int64
 	next      uint64 // offset the batch at pos must start with
@@ -52,7 +55,7 @@ type reader struct {
 }
 
 func (r *reader) run() (int, error) {
-	p := r.p
+	p := &r.p
 	p.messages, r.left = 0, p.count
 	h, found, err := r.seek()
 	if err != nil || !found {
@@ -95,7 +98,7 @@ func (r *reader) run() (int, error) {
 
 // seek walks from the index entry to the first wanted batch, whose bytes then stand at dst[0].
 func (r *reader) seek() (header, bool, error) {
-	p := r.p
+	p := &r.p
 	exact := !p.byTime && p.from == p.base
 	chunk := len(r.dst)
 	if !exact {
@@ -182,7 +185,7 @@ func (r *reader) goal() int64 {
 
 // take turns the batch at dst[out] into a part of the reply.
 func (r *reader) take(h header) error {
-	p, size := r.p, int(h.length)
+	p, size := &r.p, int(h.length)
 	b := r.dst[r.out : r.out+size]
 	skip := uint64(0)
 	if p.messages == 0 && !p.byTime && p.from > h.base {

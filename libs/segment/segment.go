@@ -41,6 +41,7 @@ type segment struct {
 
 	cold   atomic.Pointer[index] // index read from disk, nil while nobody asked
 	hinted atomic.Int64          // bytes the .index file on disk covers
+	lying  atomic.Bool           // the .index file has misled a reader
 	tuning sync.Mutex            // one reader loads or rebuilds the index
 
 	// Guarded by life.files.mu.

@@ -22,14 +22,15 @@ type tail struct {
 	pieces []piece
 	open   bool // the last piece grows
 	chunk  []byte
+	size   int // of the last chunk
 }
 
 // add copies a batch behind everything added before.
 func (t *tail) add(seg *segment, pos, at int64, batch []byte) {
 	n := len(t.chunk)
 	if cap(t.chunk)-n < len(batch) {
-		size := min(max(firstChunk, 2*cap(t.chunk)), fullChunk)
-		t.chunk, n, t.open = make([]byte, 0, max(size, len(batch))), 0, false
+		t.size = min(max(firstChunk, 2*t.size), fullChunk)
+		t.chunk, n, t.open = make([]byte, 0, max(t.size, len(batch))), 0, false
 	}
 	t.chunk = append(t.chunk, batch...)
 	if t.open {
@@ -86,7 +87,7 @@ func (t *tail) drop(flushed int64) {
 	switch {
 	case n == 0:
 	case n == len(t.pieces):
-		*t = tail{}
+		*t = tail{size: t.size / 4} // an idle partition keeps nothing, a busy one soon has large chunks again
 	default:
 		// A fresh array: the old one holds on to the dropped chunks for as long as a view needs it.
 		t.pieces = append([]piece(nil), t.pieces[n:]...)
