@@ -23,6 +23,9 @@ var outside = map[string]string{
 	"IGGY_CI_BUILD":               "",
 	"IGGY_SHARD_RUNTIME_CAPACITY": "has no effect: there are no shards",
 	"IGGY_SHARD_EVENT_INTERVAL":   "has no effect: there are no shards",
+
+	// Variables of the command whippet, which people set in the same terminal.
+	"WHIPPET_ADDRESS": "", "WHIPPET_USERNAME": "", "WHIPPET_PASSWORD": "", "WHIPPET_TOKEN": "", "WHIPPET_TLS_CA": "", "WHIPPET_CONTEXT": "",
 }
 
 // environment returns the variables of interest. Those of the file IGGY_ENV_PATH names, else of

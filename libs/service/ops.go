@@ -85,7 +85,7 @@ func (o *Ops) Close(ctx context.Context) error {
 
 func (o *Ops) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{Registry: o.registry, MaxRequestsInFlight: 8}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		ready, text := o.conditions.report()

@@ -205,15 +205,19 @@ func referenceTail() string {
 	texts := map[string]string{
 		"IGGY_CONFIG_PATH":    "path of the TOML file",
 		"IGGY_ENV_PATH":       "path of the file with further variables, instead of `.env`",
-		"IGGY_DISPLAY_CONFIG": "accepted without effect: the configuration in force is in `runtime/current_config.toml`",
-		"IGGY_CI_BUILD":       "accepted without effect",
+		"IGGY_DISPLAY_CONFIG": "has no effect: the configuration in force is in `runtime/current_config.toml`",
+		"IGGY_CI_BUILD":       "has no effect",
 		"RUST_LOG":            "log level, where `WHIPPET_LOG_LEVEL` is absent: the directive without a target counts",
 		"GOMEMLIMIT":          "memory the garbage collector aims at; default is twice `limits.memory` and 256 MiB",
 		"NOTIFY_SOCKET":       "set by systemd: READY and STOPPING are sent there",
 	}
 	for name, text := range outside {
-		if texts[name] == "" {
-			texts[name] = "accepted: " + text
+		switch {
+		case texts[name] != "":
+		case strings.HasPrefix(name, "WHIPPET_"):
+			texts[name] = "read by the command `whippet` only"
+		default:
+			texts[name] = text
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
