@@ -47,9 +47,10 @@ type Log struct {
 	counted   int64      // log position up to which the durable checkpoint counts: the journal names no body below
 	condemned []*Removal // waiting for a checkpoint
 
-	damage []*Damage                          // found by Open, until Settle
-	origin struct{ generation, start uint64 } // of the state given to Open
-	view   atomic.Pointer[View]
+	damage  []*Damage                          // found by Open, until Settle
+	scratch []byte                             // of Restore, until Settle
+	origin  struct{ generation, start uint64 } // of the state given to Open
+	view    atomic.Pointer[View]
 }
 
 // batch is one appended, uncommitted batch.

@@ -107,7 +107,10 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 	if verify {
 		size = at.Len
 	}
-	b := make([]byte, size)
+	if int64(cap(l.scratch)) < size {
+		l.scratch = make([]byte, size)
+	}
+	b := l.scratch[:size]
 	if _, err := seg.ReadAt(b, pos); err != nil {
 		return x.readError(pos, err)
 	}
@@ -140,6 +143,7 @@ func (l *Log) Settle() error {
 			standing = append(standing, d)
 		}
 	}
+	l.scratch = nil
 	if l.damage = standing; len(standing) > 0 {
 		return standing[0]
 	}
