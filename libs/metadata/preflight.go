@@ -31,10 +31,15 @@ type Verdict struct {
 }
 
 // PreflightRequest decides on a request by its header, whose Client, Session and UserID are those of
-// the session.
+// the session. A Logout is admitted under any number, so that a lost connection always ends its
+// session; with an older epoch or without an entry it is an eviction here and nothing to do for the
+// client that sent it.
 func (v *View) PreflightRequest(h *wire.RequestHeader) Verdict {
-	if h.Operation == wire.OpRegister {
+	switch h.Operation {
+	case wire.OpRegister:
 		return v.PreflightRegister(h.Client, h.UserID)
+	case wire.OpLogout:
+		return v.session(h.Client, h.Session)
 	}
 	return v.preflight(h.Client, h.Session, h.Request, h.RequestChecksum, h.Operation)
 }
@@ -49,16 +54,8 @@ func (v *View) Preflight(client wire.U128, session, request uint64, checksum wir
 // the original, matches everything.
 func (v *View) preflight(client wire.U128, session, request uint64, checksum wire.U128, op wire.Operation) Verdict {
 	c := v.Client(client)
-	switch {
-	case c == nil:
-		return Verdict{Action: ActionEvict, Evict: wire.EvictNoSession}
-	case session < c.Epoch:
-		return Verdict{Action: ActionEvict, Evict: wire.EvictSessionTooLow}
-	case session > c.Epoch:
-		// The Register of that session is not applied here yet.
-		return Verdict{Action: ActionRefuse, Code: wire.CodeTransientNotAccepted}
-	case request > c.Watermark:
-		return Verdict{Action: ActionAdmit}
+	if verdict := v.session(client, session); verdict.Action != ActionAdmit || request > c.Watermark {
+		return verdict
 	}
 	reply := c.reply(request)
 	original := c.WatermarkChecksum
@@ -76,6 +73,21 @@ func (v *View) preflight(client wire.U128, session, request uint64, checksum wir
 		return Verdict{Action: ActionResult, Code: wire.CodePersonalAccessTokenAlreadyExists}
 	}
 	return Verdict{Action: ActionReplay, Reply: reply}
+}
+
+// session tests the session number against the client's entry.
+func (v *View) session(client wire.U128, session uint64) Verdict {
+	c := v.Client(client)
+	switch {
+	case c == nil:
+		return Verdict{Action: ActionEvict, Evict: wire.EvictNoSession}
+	case session < c.Epoch:
+		return Verdict{Action: ActionEvict, Evict: wire.EvictSessionTooLow}
+	case session > c.Epoch:
+		// The Register of that session is not applied here yet.
+		return Verdict{Action: ActionRefuse, Code: wire.CodeTransientNotAccepted}
+	}
+	return Verdict{Action: ActionAdmit}
 }
 
 // PreflightRegister decides on a login of user under the client id.
