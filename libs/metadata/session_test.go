@@ -89,7 +89,7 @@ func TestNumberReuseWithOtherBytes(t *testing.T) {
 		}
 	}
 	s.request = 1
-	s.must(wire.OpCreateToken, token("ci", 0, 1))
+	s.must(wire.OpCreateToken, newToken("ci", 0, 1))
 	h := wire.RequestHeader{Client: s.id, Session: 1, Request: s.request, Operation: wire.OpCreateToken}
 	if v := l.v.PreflightRequest(&h); v.Action != ActionResult || v.Code != wire.CodePersonalAccessTokenAlreadyExists {
 		t.Fatalf("a repeated CreateToken: %+v", v)

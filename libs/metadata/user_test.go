@@ -176,7 +176,7 @@ func Test141_146_Permissions(t *testing.T) {
 	}
 }
 
-func token(s string, expiry uint64, hash int) body {
+func newToken(s string, expiry uint64, hash int) body {
 	return wire.LoggedCreateToken{Name: []byte(s), Expiry: expiry, Hash: []byte(fmt.Sprintf("%064x", hash))}
 }
 
@@ -185,13 +185,13 @@ func Test150_152_Tokens(t *testing.T) {
 	root := l.session(1, RootID)
 	root.must(wire.OpCreateUser, newUser("ann", nil))
 	ann := l.session(2, 1)
-	if p := root.must(wire.OpCreateToken, token("ci", 0, 1)); len(p) != 0 {
+	if p := root.must(wire.OpCreateToken, newToken("ci", 0, 1)); len(p) != 0 {
 		t.Fatal("the committed reply must not hold a secret")
 	}
-	ann.must(wire.OpCreateToken, token("ci", ^uint64(0), 2)) // names are per user
-	ann.want(result(51), wire.OpCreateToken, token("ci", 0, 3))
-	ann.want(result(56), wire.OpCreateToken, token("overflow", ^uint64(0)-1, 4))
-	ann.must(wire.OpCreateToken, token("soon", 5, 5))
+	ann.must(wire.OpCreateToken, newToken("ci", ^uint64(0), 2)) // names are per user
+	ann.want(result(51), wire.OpCreateToken, newToken("ci", 0, 3))
+	ann.want(result(56), wire.OpCreateToken, newToken("overflow", ^uint64(0)-1, 4))
+	ann.must(wire.OpCreateToken, newToken("soon", 5, 5))
 	if tok := l.v.TokenByHash(fmt.Sprintf("%064x", 2)); tok == nil || tok.UserID != 1 || tok.ExpiresAt != 0 || tok.Expired(^uint64(0)) {
 		t.Fatalf("%+v", tok)
 	}
@@ -202,16 +202,16 @@ func Test150_152_Tokens(t *testing.T) {
 	}
 	snapshot(t, l.v)
 	for i := l.v.UserByID(1).TokenCount(); i < wire.DefaultMaxTokens; i++ {
-		ann.must(wire.OpCreateToken, token(fmt.Sprint("n", i), 0, 100+i))
+		ann.must(wire.OpCreateToken, newToken(fmt.Sprint("n", i), 0, 100+i))
 	}
-	ann.want(statusCode(52), wire.OpCreateToken, token("soon", 0, 9)) // the limit comes before the name
-	ann.want(statusCode(52), wire.OpCreateToken, token("more", 0, 9))
+	ann.want(statusCode(52), wire.OpCreateToken, newToken("soon", 0, 9)) // the limit comes before the name
+	ann.want(statusCode(52), wire.OpCreateToken, newToken("more", 0, 9))
 }
 
 func TestTokenExpiryIsCheckedAgain(t *testing.T) {
 	l := newLog(t)
 	s := l.session(1, RootID)
-	s.must(wire.OpCreateToken, token("ci", 5, 1))
+	s.must(wire.OpCreateToken, newToken("ci", 5, 1))
 	made := l.now
 	expired := func(now uint64) (list []*Token) {
 		for tok := range l.v.ExpiredTokens(now) {
@@ -224,7 +224,7 @@ func TestTokenExpiryIsCheckedAgain(t *testing.T) {
 	}
 	cleaner := LogExpireToken(nil, expired(made + 5)[0])
 	s.must(wire.OpDeleteToken, wire.DeleteTokenRequest{Name: []byte("ci")})
-	s.must(wire.OpCreateToken, token("ci", 1000, 2))
+	s.must(wire.OpCreateToken, newToken("ci", 1000, 2))
 	clean := func() { l.commit(wire.PrepareHeader{Operation: wire.OpDeleteToken}, cleaner) }
 	clean()
 	if l.v.UserByID(0).TokenCount() != 1 {
@@ -243,7 +243,7 @@ func Test36_154_DeletedUser(t *testing.T) {
 	root.must(wire.OpCreateUser, newUser("ann", &wire.Permissions{Global: wire.GlobalAll}))
 	ann := l.session(2, 1)
 	ann.must(wire.OpCreateStream, createStream("a"))
-	ann.must(wire.OpCreateToken, token("ci", 77, 1))
+	ann.must(wire.OpCreateToken, newToken("ci", 77, 1))
 	root.must(wire.OpDeleteUser, wire.UserTarget{User: name("ann")})
 	if l.v.TokenByHash(fmt.Sprintf("%064x", 1)) != nil {
 		t.Fatal("a token survives its user")
@@ -252,7 +252,7 @@ func Test36_154_DeletedUser(t *testing.T) {
 	root.must(wire.OpCreateUser, newUser("eve", &wire.Permissions{Global: wire.GlobalAll}))
 	ann.user = l.v.Client(ann.id).UserID
 	ann.want(result(41), wire.OpCreateStream, createStream("b"))
-	ann.want(statusCode(40), wire.OpCreateToken, token("x", 0, 2))
+	ann.want(statusCode(40), wire.OpCreateToken, newToken("x", 0, 2))
 	if v := l.v.PreflightRegister(ann.id, 1); v.Action != ActionAdmit {
 		t.Fatalf("the client id stays taken: %+v", v)
 	}
