@@ -65,10 +65,12 @@ $(GOLANGCI):
 	@GOWORK=off GOBIN=$(CURDIR)/.cache/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	@mv .cache/bin/golangci-lint $@
 
-bench: build ## performance next to the floor program: ratios and a picture
-	@tools/bench/run
+bench: build ## performance next to the floor program: ratios and a picture (flags in BENCH=)
+	@mkdir -p .cache/bench
+	@bin/whippet-bench compare --dir .cache/bench --svg bin/bench.svg $(BENCH)
+	@echo "picture: bin/bench.svg"
 
-soak: ## fuzzers and kill rounds for SOAK=10m
+soak: ## kill rounds and fuzzers, for SOAK=10m in total
 	@SOAK=$(or $(SOAK),10m) .ci/soak
 
 generate: ## everything that is generated from code or tables
