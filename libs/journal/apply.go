@@ -36,8 +36,11 @@ func (r *recovery) apply(e *event) {
 	case KindTruncate:
 		g.truncate(e.op)
 	case KindBorn, KindGone:
+		r.lives = append(r.lives, ended{e.group, e.lsn})
 		if e.lsn < r.images.at && (g.log.Image != nil || g.lost) {
-			break // the image is younger
+			// The image is of a later life, the entries so far of an earlier one.
+			g.log.Entries, g.known = nil, g.base
+			break
 		}
 		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}}
 	default:

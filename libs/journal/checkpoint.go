@@ -152,6 +152,7 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 	for i := range images {
 		covered[images[i].Group] = images[i].Op
 	}
+	j.forgetLives(at)
 	for len(j.files) > 1 && j.files[0].endLSN() <= at && j.files[0].within(covered) {
 		f := j.files[0]
 		j.files = j.files[1:]
@@ -168,6 +169,30 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 		return j.fs.Rename(j.path(old.name), j.path(old.name)+damagedSuffix)
 	}
 	return j.fs.Remove(j.path(old.name))
+}
+
+// ended is the end of a group's life: a born or gone record.
+type ended struct {
+	group uint64
+	lsn   LSN
+}
+
+// forgetLives takes what earlier lives of groups wrote, before at, off the heads of their files: it
+// must not keep them. j.mu is held.
+func (j *Journal) forgetLives(at LSN) {
+	later := j.ended[:0]
+	for _, e := range j.ended {
+		if e.lsn > at {
+			later = append(later, e)
+			continue
+		}
+		for _, f := range j.files {
+			if f.endLSN() <= e.lsn {
+				f.heads.forget(e.group)
+			}
+		}
+	}
+	j.ended = later
 }
 
 // within reports whether every prepare in f is covered by an image or belongs to a group that is gone.

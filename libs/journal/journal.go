@@ -67,7 +67,11 @@ type Journal struct {
 	digest []byte
 	single [1]*Round
 
+	ended  []ended // lives of groups that ended in files still there
+	bodies fileSet // large bodies written since the last SyncAll
+
 	syncing    sync.Mutex // one sync at a time
+	toSync     []vfs.File
 	checkpoint checkpointFile
 	checking   sync.Mutex // one checkpoint at a time
 
@@ -119,8 +123,15 @@ func (j *Journal) fail(err error) error {
 	return j.failed
 }
 
-// Sync makes everything written before the call durable. Any error is final.
-func (j *Journal) Sync() error {
+// Sync makes all records written before the call durable. Any error is final.
+func (j *Journal) Sync() error { return j.sync(false) }
+
+// SyncAll is Sync including the large bodies that were written without a sync.
+func (j *Journal) SyncAll() error { return j.sync(true) }
+
+// sync syncs bodies before the records that name them. The position becomes known durable only if
+// no body below it is left unsynced.
+func (j *Journal) sync(bodies bool) error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	j.mu.Lock()
@@ -129,36 +140,55 @@ func (j *Journal) Sync() error {
 		return err
 	}
 	upTo, names := j.Position(), j.dirty
-	var dirty []*logFile
+	var large []vfs.File
+	if bodies {
+		large, j.bodies = j.bodies.list, fileSet{}
+	}
+	claim := len(j.bodies.list) == 0
+	j.toSync = j.toSync[:0]
 	for _, f := range j.files {
 		if f.dirty {
 			f.dirty = false
-			dirty = append(dirty, f)
+			j.toSync = append(j.toSync, f.file)
 		}
 	}
 	j.dirty = false
 	j.mu.Unlock()
-	if err := j.syncFiles(dirty, names); err != nil {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		return j.fail(err)
+	err := syncBodies(large)
+	if err == nil {
+		err = j.syncFiles(j.toSync, names)
 	}
 	j.mu.Lock()
-	j.durable = max(j.durable, upTo)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	if err != nil {
+		return j.fail(err)
+	}
+	if claim {
+		j.durable = max(j.durable, upTo)
+	}
+	return nil
+}
+
+// syncBodies syncs segment files. One that is gone had its group purged or trimmed.
+func syncBodies(files []vfs.File) error {
+	for _, f := range files {
+		if err := f.Sync(); err != nil && !vfs.IsNotExist(err) {
+			return err
+		}
+	}
 	return nil
 }
 
 // syncFiles syncs names and then contents, oldest file first, so that a later file is never durable
 // before an earlier one has been tried.
-func (j *Journal) syncFiles(files []*logFile, names bool) error {
+func (j *Journal) syncFiles(files []vfs.File, names bool) error {
 	if names {
 		if err := j.fs.SyncDir(j.opt.Dir); err != nil {
 			return err
 		}
 	}
 	for _, f := range files {
-		if err := f.file.Sync(); err != nil {
+		if err := f.Sync(); err != nil {
 			return err
 		}
 	}
@@ -167,7 +197,7 @@ func (j *Journal) syncFiles(files []*logFile, names bool) error {
 
 // Close syncs the log, says so in it and closes all files. The caller has ended all other calls.
 func (j *Journal) Close() error {
-	err := j.Sync()
+	err := j.SyncAll()
 	if err == nil {
 		err = j.MarkSynced()
 	}

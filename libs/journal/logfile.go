@@ -12,7 +12,7 @@ import (
 // A log file starts with
 //
 //	0 magic 8 · 8 version u32 · 12 loop u32 · 16 node 16 · 32 first lsn u64 · 40 end of the log before u64 ·
-//	48 zero u64 · 56 hash u64
+//	48 position known durable when it was made u64 · 56 hash u64
 const (
 	fileMagic      = "WHIPWAL\x01"
 	fileHeaderSize = 64
@@ -43,6 +43,7 @@ func (o Owner) owns(b []byte) bool {
 type logFile struct {
 	first   LSN
 	prevEnd LSN // where the log before this file ended; 0 = it is the first file
+	settled LSN // damage below is not a tear: it was durable when the file was made
 	name    string
 	file    vfs.File
 	size    int64 // allocated
@@ -70,33 +71,38 @@ func numbered(name, prefix string) (uint64, bool) {
 	return n, err == nil
 }
 
-func putFileHeader(b []byte, o Owner, first, prevEnd LSN) {
+func (f *logFile) putHeader(b []byte, o Owner) {
 	b = b[:fileHeaderSize]
 	clear(b)
 	copy(b, fileMagic)
 	le.PutUint32(b[8:], formatVersion)
 	o.put(b[12:])
-	le.PutUint64(b[32:], uint64(first))
-	le.PutUint64(b[40:], uint64(prevEnd))
+	le.PutUint64(b[32:], uint64(f.first))
+	le.PutUint64(b[40:], uint64(f.prevEnd))
+	le.PutUint64(b[48:], uint64(f.settled))
 	le.PutUint64(b[56:], wire.Hash64(b[:56]))
 }
 
-// readFileHeader checks the header of the file that should begin at first. The reason is empty when
-// it is good.
-func readFileHeader(b []byte, o Owner, first LSN) (prevEnd LSN, reason string) {
-	switch {
-	case len(b) < fileHeaderSize:
-		return 0, "file is shorter than its header"
-	case le.Uint64(b[56:]) != wire.Hash64(b[:56]) || string(b[:8]) != fileMagic:
-		return 0, "file header is damaged"
-	case le.Uint32(b[8:]) != formatVersion:
-		return 0, fmt.Sprintf("format version %d is unknown", le.Uint32(b[8:]))
-	case !o.owns(b[12:]):
-		return 0, "file belongs to another node or loop"
-	case le.Uint64(b[32:]) != uint64(first):
-		return 0, "file header is of an earlier life"
+// readHeader takes what the file's header says; f.reason says what is wrong with it, if anything.
+func (f *logFile) readHeader(b []byte, o Owner) {
+	f.reason = func() string {
+		switch {
+		case len(b) < fileHeaderSize:
+			return "file is shorter than its header"
+		case le.Uint64(b[56:]) != wire.Hash64(b[:56]) || string(b[:8]) != fileMagic:
+			return "file header is damaged"
+		case le.Uint32(b[8:]) != formatVersion:
+			return fmt.Sprintf("format version %d is unknown", le.Uint32(b[8:]))
+		case !o.owns(b[12:]):
+			return "file belongs to another node or loop"
+		case le.Uint64(b[32:]) != uint64(f.first):
+			return "file header is of an earlier life"
+		}
+		return ""
+	}()
+	if f.headerOK = f.reason == ""; f.headerOK {
+		f.prevEnd, f.settled = LSN(le.Uint64(b[40:])), LSN(le.Uint64(b[48:]))
 	}
-	return LSN(le.Uint64(b[40:])), ""
 }
 
 // headList holds one op per group, in order of first sight.
@@ -133,6 +139,12 @@ func (h *headList) raise(group, op uint64) {
 
 // set makes the group's op op.
 func (h *headList) set(group, op uint64) { h.at(group).op = op }
+
+func (h *headList) forget(group uint64) {
+	if i, ok := h.index[group]; ok {
+		h.list[i].op = 0
+	}
+}
 
 func (h *headList) reset() {
 	h.list = h.list[:0]

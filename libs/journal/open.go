@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
 )
 
-// Open reads the log in o.Dir, which it makes if need be, and starts a new file behind it. Damage is
+// Open reads the log in o.Dir, which it makes if need be (not its parents), and starts a new file behind it. Damage is
 // reported, never an error; errors are those of the file system. The caller holds the lock of the
 // data directory and opens its journals before it replaces the session record that o.Suspect
 // comes from.
@@ -21,6 +22,9 @@ func Open(o Options) (*Journal, *Recovered, error) {
 	}
 	j := &Journal{opt: o, fs: o.FS}
 	if err := j.fs.MkdirAll(o.Dir); err != nil {
+		return nil, nil, err
+	}
+	if err := j.fs.SyncDir(path.Dir(o.Dir)); err != nil {
 		return nil, nil, err
 	}
 	d, err := j.list()
@@ -81,9 +85,7 @@ func (j *Journal) openLogs(d *directory) error {
 		f.file = file
 		var b [fileHeaderSize]byte
 		n, _ := file.ReadAt(b[:], 0)
-		prevEnd, reason := readFileHeader(b[:n], j.opt.Owner, f.first)
-		f.prevEnd, f.headerOK = prevEnd, reason == ""
-		f.reason = reason
+		f.readHeader(b[:n], j.opt.Owner)
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 			f.damaged = true
 		}
 	}
-	j.durable, j.marked = r.synced, r.synced
+	j.durable, j.marked, j.ended = r.synced, r.synced, r.lives
 	if err := j.seal(r, d, in, first); err != nil {
 		if !errors.Is(err, ErrFull) || r.opt.Suspect || len(j.files) == 0 {
 			return err
@@ -194,17 +196,20 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 	return nil
 }
 
-// seal starts the new file and then lets go of what is no part of the log.
+// seal makes what was recovered durable, starts the new file and then lets go of what is no part of
+// the log. Everything below the new file counts as settled from here on: damage there is corruption.
 func (j *Journal) seal(r *recovery, d *directory, in map[*logFile]bool, first LSN) error {
-	prevEnd := r.out.End
-	if len(r.files) == 0 && len(r.out.Corrupt) == 0 {
-		prevEnd = 0
-	}
 	last := j.active()
-	if _, err := j.roll(first, prevEnd, fileHeaderSize, true, true); err != nil {
+	for _, f := range j.files {
+		if err := f.file.Sync(); err != nil {
+			return err
+		}
+		f.dirty = false
+	}
+	j.durable, j.marked = first, first
+	if _, err := j.roll(first, r.sealEnd(last), fileHeaderSize, true, true); err != nil {
 		return err
 	}
-	j.digestFrom = j.Position()
 	for _, f := range d.logs {
 		if !in[f] {
 			if err := j.release(f); err != nil {
@@ -220,6 +225,22 @@ func (j *Journal) seal(r *recovery, d *directory, in map[*logFile]bool, first LS
 	}
 	j.refill()
 	return nil
+}
+
+// sealEnd is where the new file says the log before it ended. Lost files stay missing for the next
+// recovery too. last is the last file that is kept.
+func (r *recovery) sealEnd(last *logFile) LSN {
+	switch {
+	case last != nil && r.out.End < r.opt.Durable:
+		return r.opt.Durable
+	case last != nil:
+		return last.endLSN()
+	case len(r.files) > 0 && r.files[0].headerOK:
+		return r.files[0].prevEnd
+	case len(r.out.Corrupt) > 0:
+		return max(r.out.End, r.images.at+1)
+	}
+	return 0
 }
 
 // abandon closes what a failed Open opened.

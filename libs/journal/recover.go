@@ -22,6 +22,8 @@ type recovery struct {
 	windows  []window // unreadable ranges that may have held records of any group
 	resolved int      // windows that a later digest explained
 
+	lives []ended // born and gone records, for the journal
+
 	looked    bool
 	aheadSync LSN // highest synced claim in the rest of the log
 	aheadLast LSN // last complete record in the rest of the log
@@ -91,6 +93,9 @@ func (r *recovery) read() {
 
 // begin checks that the first file starts no later than the checkpoint.
 func (r *recovery) begin() {
+	for _, f := range r.files {
+		r.synced = max(r.synced, f.settled)
+	}
 	if len(r.files) == 0 {
 		if r.images.at > 0 || r.opt.Durable > 0 {
 			r.out.Corrupt = append(r.out.Corrupt, Damage{File: walPrefix + "*", Reason: "no log file follows the checkpoint"})
@@ -134,7 +139,11 @@ func (r *recovery) event(i int, b []byte, e *event) bool {
 		r.apply(e)
 		return true
 	case scuffed:
-		r.damage(e.file, e.pos, e.size, "record footer")
+		// Whole but for its footer, which a killed write may not have reached.
+		if !r.tears(i, b, e) {
+			r.damage(e.file, e.pos, e.size, "record footer")
+		}
+		r.mend(e)
 		r.apply(e)
 		return true
 	}
@@ -151,6 +160,13 @@ func (r *recovery) event(i int, b []byte, e *event) bool {
 	r.damage(e.file, e.pos, e.size, "record fails its checksum")
 	r.spoiled(e)
 	return true
+}
+
+// mend writes the footer of a record that lacks it. Failing to is no harm: the record is known.
+func (r *recovery) mend(e *event) {
+	var b [footerSize]byte
+	e.putFooter(b[:])
+	_, _ = e.file.file.WriteAt(b[:], e.pos+e.size-footerSize)
 }
 
 // tears is the tear rule: whether the log ends at the damage e.

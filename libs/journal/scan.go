@@ -60,7 +60,7 @@ func scan(f *logFile, b []byte, from int64, visit func(*event) bool) int64 {
 		if !e.decode(b[pos:], f.first+LSN(pos)) {
 			next := resync(f, b, pos, &e, visit)
 			if next < 0 {
-				return limit
+				return e.pos
 			}
 			if next == 0 {
 				return pos

@@ -43,13 +43,13 @@ func (j *Journal) roll(first, prevEnd LSN, size int64, reserved, seal bool) (*lo
 	if err != nil {
 		return nil, err
 	}
-	f := &logFile{first: first, prevEnd: prevEnd, name: walName(first), size: s.size, end: fileHeaderSize, reserve: fromReserve}
+	f := &logFile{first: first, prevEnd: prevEnd, settled: j.durable, name: walName(first), size: s.size, end: fileHeaderSize, reserve: fromReserve}
 	if f.file, err = j.fs.Open(j.path(s.name)); err != nil {
 		return nil, j.fail(err)
 	}
 	if seal {
 		var b [fileHeaderSize]byte
-		putFileHeader(b[:], j.opt.Owner, first, prevEnd)
+		f.putHeader(b[:], j.opt.Owner)
 		if _, err = f.file.WriteAt(b[:], 0); err == nil {
 			err = f.file.Sync()
 		}

@@ -20,13 +20,8 @@ const digestGone = ^uint64(0)
 // Write appends the round's records after writing its large bodies; with r.Sync everything is
 // durable when it returns. ErrFull leaves the log as it was; any other error is final.
 func (j *Journal) Write(r *Round) error {
-	if err := writeLarge(r.Large, r.Sync); err != nil {
-		if errors.Is(err, ErrFull) {
-			return err
-		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		return j.fail(err)
+	if err := j.WriteLarge(r); err != nil {
+		return err
 	}
 	j.mu.Lock()
 	j.single[0] = r
@@ -50,13 +45,6 @@ func (j *Journal) AppendRounds(rounds []*Round) (LSN, error) {
 	return j.Position(), nil
 }
 
-// Fail makes err the journal's final error, for a write or sync outside of it that its records rest on.
-func (j *Journal) Fail(err error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.fail(err)
-}
-
 // MarkSynced appends a synced record if the log became durable beyond the last one.
 func (j *Journal) MarkSynced() error {
 	j.mu.Lock()
@@ -67,26 +55,61 @@ func (j *Journal) MarkSynced() error {
 	return j.append(nil)
 }
 
-// writeLarge writes bodies to their segments, the ones in need of it durably. ErrFull is the only
-// error after which nothing is lost: the bytes are above all that any record names.
-func writeLarge(large []LargeBody, sync bool) error {
-	for i := range large {
-		if _, err := large[i].File.WriteAt(large[i].Data, large[i].Pos); err != nil {
+// WriteLarge writes the round's bodies to their segments, the ones in need of it durably; it comes
+// before AppendRounds. ErrFull is the only error after which nothing is lost: the bytes are above
+// all that any record names. Any other error is final.
+func (j *Journal) WriteLarge(r *Round) error {
+	if len(r.Large) == 0 {
+		return nil
+	}
+	err := j.writeLarge(r)
+	if err == nil || errors.Is(err, ErrFull) {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fail(err)
+}
+
+func (j *Journal) writeLarge(r *Round) error {
+	for i := range r.Large {
+		if _, err := r.Large[i].File.WriteAt(r.Large[i].Data, r.Large[i].Pos); err != nil {
 			return spaceError(err)
 		}
 	}
-	for i := range large {
-		if !sync && !large[i].Sync {
+	for i := range r.Large {
+		f := r.Large[i].File
+		if i > 0 && f == r.Large[i-1].File {
 			continue
 		}
-		if i > 0 && large[i].File == large[i-1].File {
+		if r.Sync || r.Large[i].Sync {
+			if err := f.Sync(); err != nil {
+				return err
+			}
 			continue
 		}
-		if err := large[i].File.Sync(); err != nil {
-			return err
-		}
+		j.mu.Lock()
+		j.bodies.add(f)
+		j.mu.Unlock()
 	}
 	return nil
+}
+
+// fileSet is a set of files in order of insertion.
+type fileSet struct {
+	list []vfs.File
+	has  map[vfs.File]bool
+}
+
+func (s *fileSet) add(f vfs.File) {
+	if s.has[f] {
+		return
+	}
+	if s.has == nil {
+		s.has = map[vfs.File]bool{}
+	}
+	s.has[f] = true
+	s.list = append(s.list, f)
 }
 
 func spaceError(err error) error {
@@ -150,7 +173,7 @@ func (j *Journal) writeTo(f *logFile, mark Record, rounds []*Round, small int64)
 	e := encoder{arena: j.arena[:0], vec: j.vec[:0], first: f.first, pos: pos}
 	if start == 0 {
 		e.arena = e.arena[:fileHeaderSize]
-		putFileHeader(e.arena, j.opt.Owner, f.first, f.prevEnd)
+		f.putHeader(e.arena, j.opt.Owner)
 	}
 	if mark.Kind != 0 {
 		e.record(&mark)
@@ -196,9 +219,11 @@ func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
 			case KindBorn:
 				f.heads.raise(rec.Group, 0)
 				j.touched.set(rec.Group, 0)
+				j.ended = append(j.ended, ended{rec.Group, f.endLSN()})
 			case KindGone:
 				f.heads.raise(rec.Group, 0)
 				j.touched.set(rec.Group, digestGone)
+				j.ended = append(j.ended, ended{rec.Group, f.endLSN()})
 			}
 		}
 	}

@@ -22,7 +22,7 @@ const (
 // do not ask for a sync are done at that point and never wait for one. The others are handed to the
 // syncer goroutine, which makes everything written so far durable with one sync and completes them
 // together; what is written meanwhile waits for the next. Nothing waits for a timer. Written bytes
-// that no round wants synced are synced within SyncInterval.
+// that no round wants synced, large bodies among them, are synced within SyncInterval.
 //
 // A loop's rounds complete in order, but a written round may complete before an earlier synced one.
 //
@@ -130,7 +130,7 @@ func (w *Writer) Close() error {
 	w.gone.Wait()
 	w.tasks.Wait()
 	w.timer.Stop()
-	return w.j.Sync()
+	return w.j.SyncAll()
 }
 
 func (r *Round) bytes() int64 {
@@ -189,10 +189,7 @@ func (w *Writer) take() (bytes int64) {
 // writeBatch writes the large bodies and then the records of the batch.
 func (w *Writer) writeBatch() (LSN, error) {
 	for _, r := range w.batch {
-		if err := writeLarge(r.Large, r.Sync); err != nil {
-			if !errors.Is(err, ErrFull) {
-				err = w.j.Fail(err)
-			}
+		if err := w.j.WriteLarge(r); err != nil {
 			return 0, err
 		}
 	}
@@ -257,10 +254,14 @@ func (w *Writer) syncer() {
 			return
 		}
 		batch, w.toSync = w.toSync, batch[:0]
-		w.due, w.stale = false, false
-		w.timer.Stop()
+		due := w.due
+		w.due = false
+		if due {
+			w.stale = false
+			w.timer.Stop()
+		}
 		w.mu.Unlock()
-		err := w.j.Sync()
+		err := w.syncLog(due)
 		for _, d := range batch {
 			d.Synced, d.Err = err == nil, err
 			w.notify(d)
@@ -271,6 +272,14 @@ func (w *Writer) syncer() {
 		w.j.Prepare()
 		w.mu.Lock()
 	}
+}
+
+// syncLog makes the log durable; the background sync includes the large bodies no round waited for.
+func (w *Writer) syncLog(all bool) error {
+	if all {
+		return w.j.SyncAll()
+	}
+	return w.j.Sync()
 }
 
 // idle notes the synced position in the log when no write is about to do so.
