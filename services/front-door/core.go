@@ -20,6 +20,7 @@ type Core struct {
 	metrics   *metrics
 	passwords *Passwords
 	facts     *facts
+	removed   *removed
 	host      *host
 	archiving atomic.Bool
 	stopping  atomic.Bool // refusals are passed on at once
@@ -38,6 +39,7 @@ func newCore(cfg Config, deps Deps) *Core {
 	if c.log == nil {
 		c.log = hclog.NewNullLogger()
 	}
+	c.removed = newRemoved()
 	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
 	c.metrics.watch(c)
 	return c

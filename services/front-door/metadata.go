@@ -24,6 +24,8 @@ func (s *Session) metadataWrite() action {
 		return s.createToken()
 	case wire.OpDeleteSegments:
 		return s.deleteSegments()
+	case wire.OpDeletePartitions:
+		return s.deletePartitions()
 	}
 	return s.order(s.body)
 }
@@ -73,6 +75,9 @@ func (s *Session) metadataReply() action {
 	op := c.ReplyOp
 	if op == 0 {
 		op = s.orderedAs()
+	}
+	if c.Op > s.view.Op { // not the repeat of an earlier reply
+		s.countRemoved(op)
 	}
 	if op == wire.OpCreateToken && s.token != "" && succeeded(c.Out) {
 		c.Out = wire.AppendRawToken(c.Out, s.token)

@@ -34,8 +34,8 @@ func (o *objects) Collect(ch chan<- prometheus.Metric) {
 	var t totals
 	for _, stream := range view.Streams() {
 		var one totals
-		one, known = sumStream(stream, known)
-		t.messages, t.segments = t.messages+one.messages, t.segments+one.segments
+		one, known = o.core.sumStream(stream, known)
+		t.add(one)
 	}
 	counts := view.Counts()
 	for _, g := range []struct {

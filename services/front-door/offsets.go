@@ -17,12 +17,12 @@ func (s *Session) getOffset() action {
 	if !target.mayPoll {
 		return s.refused(wire.CodeUnauthorized)
 	}
-	if !s.consumer(target, q.Consumer) {
-		return s.empty()
-	}
 	_, group, ok := target.partition(q.Partition.ID)
 	if !ok {
 		return s.refused(wire.CodePartitionNotFound)
+	}
+	if !s.consumer(target, q.Consumer) {
+		return s.empty()
 	}
 	s.callPartition(group)
 	s.call.Body = s.body

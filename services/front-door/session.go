@@ -73,6 +73,7 @@ type Session struct {
 	send    sendState
 	login   loginState
 	token   string // raw text of a token being created
+	leaving totals // what the partitions hold that the request removes
 	ordered []byte // body of a metadata request
 	logged  []byte // backing of ordered where it is not the client's
 

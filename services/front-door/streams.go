@@ -12,6 +12,10 @@ type totals struct {
 	segments       uint32
 }
 
+func (t *totals) add(one totals) {
+	t.size, t.messages, t.segments = t.size+one.size, t.messages+one.messages, t.segments+one.segments
+}
+
 // getStream serves GetStream: a stream with its topics, or nothing.
 func (s *Session) getStream() action {
 	q, err := wire.DecodeStreamTarget(s.body)
@@ -33,11 +37,11 @@ func (s *Session) streamFacts() action {
 	q, _ := wire.DecodeStreamTarget(s.body)
 	stream := s.view.Stream(q.Stream)
 	known := s.facts
-	all, _ := sumStream(stream, known)
+	all, _ := s.core.sumStream(stream, known)
 	out := streamRecord(stream, all).Append(s.reset())
 	for _, topic := range stream.Topics() {
 		var t totals
-		t, known = sumTopic(topic, known)
+		t, known = s.core.sumTopic(topic, known)
 		out = s.topicRecord(topic, t).Append(out)
 	}
 	return s.answer(out)
@@ -59,7 +63,7 @@ func (s *Session) streamsFacts() action {
 	out, known := s.reset(), s.facts
 	for _, stream := range s.view.Streams() {
 		var t totals
-		t, known = sumStream(stream, known)
+		t, known = s.core.sumStream(stream, known)
 		out = streamRecord(stream, t).Append(out)
 	}
 	return s.answer(out)
@@ -87,17 +91,19 @@ func appendTopicGroups(dst []uint64, topic *metadata.Topic) []uint64 {
 }
 
 // sumStream sums the facts of a stream's partitions, which known starts with, and returns the rest.
-func sumStream(stream *metadata.Stream, known []link.Fact) (t totals, rest []link.Fact) {
+func (c *Core) sumStream(stream *metadata.Stream, known []link.Fact) (t totals, rest []link.Fact) {
 	for _, topic := range stream.Topics() {
 		var one totals
-		one, known = sumTopic(topic, known)
-		t.size, t.messages, t.segments = t.size+one.size, t.messages+one.messages, t.segments+one.segments
+		one, known = c.sumTopic(topic, known)
+		t.add(one)
 	}
 	return t, known
 }
 
-// sumTopic is sumStream for one topic. A partition counts at least one segment.
-func sumTopic(topic *metadata.Topic, known []link.Fact) (t totals, rest []link.Fact) {
+// sumTopic is sumStream for one topic, with what its removed partitions held. A partition counts at
+// least one segment.
+func (c *Core) sumTopic(topic *metadata.Topic, known []link.Fact) (t totals, rest []link.Fact) {
+	t = c.removed.of(topic)
 	for _, p := range topic.AllPartitions() {
 		f := current(&p, known[0])
 		known = known[1:]

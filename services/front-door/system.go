@@ -90,8 +90,8 @@ func (s *Session) stats() action {
 	known := s.facts
 	for _, stream := range s.view.Streams() {
 		var one totals
-		one, known = sumStream(stream, known)
-		t.size, t.messages, t.segments = t.size+one.size, t.messages+one.messages, t.segments+one.segments
+		one, known = s.core.sumStream(stream, known)
+		t.add(one)
 	}
 	counts, h := s.view.Counts(), &s.host
 	stats := wire.Stats{

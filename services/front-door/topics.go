@@ -25,7 +25,7 @@ func (s *Session) getTopic() action {
 func (s *Session) topicFacts() action {
 	q, _ := wire.DecodeTopicTarget(s.body)
 	topic, _ := s.view.Topic(q.Stream, q.Topic)
-	t, _ := sumTopic(topic, s.facts)
+	t, _ := s.core.sumTopic(topic, s.facts)
 	out, known := s.topicRecord(topic, t).Append(s.reset()), s.facts
 	for _, p := range topic.AllPartitions() {
 		f := current(&p, known[0])
@@ -62,7 +62,7 @@ func (s *Session) topicsFacts() action {
 	out := wire.AppendCount(s.reset(), uint32(stream.TopicCount()))
 	for _, topic := range stream.Topics() {
 		var t totals
-		t, known = sumTopic(topic, known)
+		t, known = s.core.sumTopic(topic, known)
 		out = s.topicRecord(topic, t).Append(out)
 	}
 	return s.answer(out)
