@@ -44,7 +44,7 @@ func (c *Checkpoint) Run() error {
 	for i := range c.extents {
 		x := &c.extents[i]
 		s := x.seg
-		if s.gone.Load() {
+		if s.isGone() {
 			continue
 		}
 		sealed := i < len(c.extents)-1
@@ -69,6 +69,9 @@ func (c *Checkpoint) Run() error {
 // of a sealed segment: equal logs are equal files.
 func (x *extent) trimFile() error {
 	size, err := x.seg.Size()
+	if err == ErrTrimmed {
+		return nil
+	}
 	if err != nil || size <= x.length {
 		return err
 	}
@@ -98,24 +101,23 @@ func (x *extent) writeHint() error {
 }
 
 // Checkpointed learns that the checkpoint with c.State is durable, or err. It returns the removals
-// that waited for it, nil if none did. The indexes of sealed segments leave memory: their hint
+// that waited for it, to be run on any goroutine, nil if none did. The indexes of sealed segments leave memory: their hint
 // files have them now.
 func (l *Log) Checkpointed(c *Checkpoint, err error) *Removal {
 	if err != nil {
 		return nil
 	}
-	l.counted = max(l.counted, c.flush.to)
 	l.coolSealed()
 	l.flushedTo(c.flush.to)
-	var all *Removal
-	for _, r := range l.condemned[:c.condemned] {
-		if all == nil {
-			all = l.removal()
-		}
-		all.merge(r)
-	}
+	done := l.condemned[:c.condemned]
 	l.condemned = append([]*Removal(nil), l.condemned[c.condemned:]...)
-	return all
+	if len(done) == 0 {
+		return nil
+	}
+	for i, r := range done[1:] {
+		done[i].then = r
+	}
+	return done[0]
 }
 
 // coolSealed replaces the in-memory index of sealed segments by their hint file.

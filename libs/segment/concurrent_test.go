@@ -25,7 +25,7 @@ func stampedMessages(r *rand.Rand, generation, base uint64, n, size int) []messa
 // TestReadersBesideTheLoop runs polls on any view, old ones too, while the loop appends, cuts,
 // flushes, checkpoints, trims and purges. A poll returns exactly its offsets or says ErrTrimmed.
 func TestReadersBesideTheLoop(t *testing.T) {
-	fs := vfs.NewOS(t.TempDir())
+	fs := vfs.NewMem(1)
 	l, _, err := Open(fs, "p/1", Options{SegmentSize: 200 << 10, Files: NewFiles(2)}, State{})
 	if err != nil {
 		t.Fatal(err)
@@ -90,12 +90,12 @@ func loopFor(t *testing.T, l *Log, steps int) {
 		}
 		if r.Intn(30) == 0 {
 			if last, ok := l.Sealed(1); ok {
-				later(l.Trim(last))
+				l.Trim(last)
 			}
 		}
 		if r.Intn(200) == 0 {
 			generation++
-			later(l.Purge(generation))
+			l.Purge(generation)
 		}
 		for more := true; more; {
 			select {

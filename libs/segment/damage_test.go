@@ -21,7 +21,7 @@ type ruin struct {
 	index []string
 }
 
-func newRuin(t *testing.T, fs vfs.FS) *ruin {
+func newRuin(t *testing.T, fs *vfs.Mem) *ruin {
 	t.Helper()
 	m := newModel(t, 1, fs)
 	for range 90 {
@@ -163,7 +163,7 @@ func (r *ruin) repair() {
 }
 
 func TestDamagedLogIsNeverServed(t *testing.T) {
-	r := newRuin(t, vfs.NewOS(t.TempDir()))
+	r := newRuin(t, vfs.NewMem(1))
 	if d := r.judge(20); d != nil {
 		t.Fatalf("undamaged: %v", d)
 	}
@@ -211,7 +211,7 @@ func TestDamagedLogIsNeverServed(t *testing.T) {
 }
 
 func TestDamagedIndexIsNoDamage(t *testing.T) {
-	r := newRuin(t, vfs.NewOS(t.TempDir()))
+	r := newRuin(t, vfs.NewMem(1))
 	random := rand.New(rand.NewSource(4))
 	cases := map[string]func(name string, b []byte) []byte{
 		"missing":   nil,

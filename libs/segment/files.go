@@ -59,7 +59,7 @@ func (c *Files) unpin(s *segment) {
 	c.mu.Lock()
 	s.pins--
 	if s.pins == 0 {
-		if s.gone.Load() {
+		if s.isGone() {
 			victim = c.take(s)
 		} else {
 			c.push(s)

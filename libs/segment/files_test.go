@@ -43,7 +43,7 @@ func (f *countingFile) Close() error {
 }
 
 func TestFilesStaysBelowItsLimit(t *testing.T) {
-	fs := &countingFS{FS: vfs.NewOS(t.TempDir())}
+	fs := &countingFS{FS: vfs.NewMem(1)}
 	files := NewFiles(3)
 	var logs []*Log
 	for i := range 10 {
@@ -105,7 +105,7 @@ func TestIdlePartitionsCostNothing(t *testing.T) {
 // TestFlushPolicy: 256 KiB, 5 s, a closed segment, or force.
 func TestFlushPolicy(t *testing.T) {
 	const second = 1_000_000_000
-	l, _, err := Open(vfs.NewOS(t.TempDir()), "p/1", Options{SegmentSize: 1 << 20}, State{})
+	l, _, err := Open(vfs.NewMem(1), "p/1", Options{SegmentSize: 1 << 20}, State{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,7 @@ type Log struct {
 	waiting            bool  // unflushed bytes were seen at since
 	since              int64 // see FlushPlan
 
-	counted   int64      // log position up to which the durable checkpoint counts: the journal names no body below
-	condemned []*Removal // waiting for a checkpoint
+	condemned []*Removal // waiting for a checkpoint, oldest first
 
 	damage  []*Damage                          // found by Open, until Settle
 	scratch []byte                             // of Restore, until Settle
@@ -199,13 +198,14 @@ type Stats struct {
 	Bytes       int64  // committed and retained
 	Unflushed   int64  // committed small batches that only memory and the journal hold
 	Uncommitted int64  // bytes
+	Condemned   int    // trims and purges whose files wait for a checkpoint
 }
 
 // Stats returns the current figures.
 func (l *Log) Stats() Stats {
 	s := Stats{
 		Generation: l.generation, Segments: len(l.sealed) + 1, Start: l.start, Next: l.commit,
-		Bytes: l.bytes, Unflushed: l.unflushed, Uncommitted: l.end - l.committed,
+		Bytes: l.bytes, Unflushed: l.unflushed, Uncommitted: l.end - l.committed, Condemned: len(l.condemned),
 	}
 	if l.active.seg != nil && l.full(&l.active) {
 		s.Segments++

@@ -42,6 +42,7 @@ type model struct {
 	t    *testing.T
 	rand *rand.Rand
 	fs   vfs.FS
+	mem  *vfs.Mem
 	opt  Options
 	log  *Log
 
@@ -57,12 +58,26 @@ type model struct {
 	synced  int      // journal records a power cut cannot take
 	files   []vfs.File
 	now     int64
+	lives   map[uint64][]*modelBatch // all committed batches by generation, trimmed ones too
+}
+
+// crashed is thrown out of a step whose file system died under it.
+type crashed struct{}
+
+// must ends the test on an error, or the step if the error is a crash.
+func (m *model) must(err error) {
+	m.t.Helper()
+	if err != nil && m.mem.Crashed() {
+		panic(crashed{})
+	} else if err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 const modelSegment = 300 << 10
 
-func newModel(t *testing.T, seed int64, fs vfs.FS) *model {
-	m := &model{t: t, rand: rand.New(rand.NewSource(seed)), fs: fs, time: 1000}
+func newModel(t *testing.T, seed int64, mem *vfs.Mem) *model {
+	m := &model{t: t, rand: rand.New(rand.NewSource(seed)), mem: mem, time: 1000, lives: map[uint64][]*modelBatch{}}
 	m.opt = Options{SegmentSize: modelSegment}
 	m.open()
 	return m
@@ -70,11 +85,9 @@ func newModel(t *testing.T, seed int64, fs vfs.FS) *model {
 
 func (m *model) open() {
 	m.t.Helper()
-	m.opt.Files = NewFiles(3)
+	m.fs, m.opt.Files = m.mem.Mount(), NewFiles(3)
 	l, _, err := Open(m.fs, "p/1", m.opt, m.state)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	m.must(err)
 	m.log = l
 }
 
@@ -99,9 +112,8 @@ func (m *model) append() {
 		m.t.Fatalf("batch of %d bytes: large %v", len(buf), p.Large)
 	}
 	if p.Large {
-		if _, err := p.File.WriteAt(buf, p.At.Pos); err != nil {
-			m.t.Fatal(err)
-		}
+		_, err := p.File.WriteAt(buf, p.At.Pos)
+		m.must(err)
 		r.large, r.at = true, p.At
 		m.files = append(m.files, p.File)
 	}
@@ -142,9 +154,7 @@ func (m *model) trim() {
 	}
 	m.applyTrim(upTo)
 	m.journal = append(m.journal, record{kind: opTrim, value: upTo})
-	if r := m.log.Trim(upTo); m.rand.Intn(3) > 0 {
-		m.run(r)
-	}
+	m.log.Trim(upTo)
 }
 
 func (m *model) applyTrim(upTo uint64) {
@@ -160,18 +170,14 @@ func (m *model) purge() {
 	m.journal = append(m.journal[:len(m.journal)-(len(m.batches)-m.committed)], record{kind: opPurge, value: m.generation})
 	m.synced = min(m.synced, len(m.journal))
 	m.batches, m.committed, m.start, m.next = nil, 0, 0, 0
-	if r := m.log.Purge(m.generation); m.rand.Intn(3) > 0 {
-		m.run(r)
-	}
+	m.log.Purge(m.generation)
 }
 
 func (m *model) run(r *Removal) {
 	if r == nil {
 		return
 	}
-	if err := r.Run(m.now); err != nil {
-		m.t.Fatal(err)
-	}
+	m.must(r.Run(m.now))
 }
 
 func (m *model) flush() {
@@ -180,9 +186,7 @@ func (m *model) flush() {
 	if f == nil {
 		return
 	}
-	if err := f.Run(); err != nil {
-		m.t.Fatal(err)
-	}
+	m.must(f.Run())
 	if m.rand.Intn(4) == 0 {
 		m.append() // meanwhile
 		m.publish()
@@ -193,14 +197,12 @@ func (m *model) flush() {
 func (m *model) checkpoint() {
 	c := m.log.Checkpoint()
 	uncommitted := len(m.batches) - m.committed
-	if err := c.Run(); err != nil {
-		m.t.Fatal(err)
-	}
+	m.must(c.Run())
 	if m.rand.Intn(4) == 0 {
 		m.log.Checkpointed(c, errors.New("the journal could not write it"))
 		return
 	}
-	m.run(m.log.Checkpointed(c, nil))
+	removal := m.log.Checkpointed(c, nil)
 	st, err := DecodeState(c.State.Append(nil))
 	if err != nil {
 		m.t.Fatal(err)
@@ -208,6 +210,9 @@ func (m *model) checkpoint() {
 	m.state = st
 	m.journal = m.journal[len(m.journal)-uncommitted:]
 	m.synced = 0
+	if m.rand.Intn(3) > 0 {
+		m.run(removal)
+	}
 	if m.rand.Intn(2) == 0 {
 		m.sync()
 	}
@@ -216,16 +221,15 @@ func (m *model) checkpoint() {
 // sync does what the journal's syncer does: bodies first.
 func (m *model) sync() {
 	for _, f := range m.files {
-		if err := f.Sync(); err != nil {
-			m.t.Fatal(err)
-		}
+		m.must(f.Sync())
 	}
 	m.files = nil
 	m.synced = len(m.journal)
 }
 
-// reopen replays the first n journal records; above sure, a large body may be gone and ends the log.
-func (m *model) reopen(n, sure int) {
+// reopen replays the first n journal records; from sure on, a large body may be gone and then ends
+// the log there. verify is how a boot after a power cut looks at large bodies.
+func (m *model) reopen(n, sure int, verify bool) {
 	m.t.Helper()
 	m.files = nil
 	m.open()
@@ -237,14 +241,16 @@ func (m *model) reopen(n, sure int) {
 		case opAppend:
 			var err error
 			if r.large {
-				err = m.log.Restore(r.at, 1, i >= sure)
+				if err = m.log.Restore(r.at, 1, verify); err == nil {
+					m.files = append(m.files, m.log.last)
+				}
 			} else {
 				m.log.Append(bytes.Clone(r.batch.bytes), 1)
 			}
 			var d *Damage
 			if errors.As(err, &d) && i >= sure {
 				m.settle()
-				return
+				return // never acked: the log ends here
 			} else if err != nil {
 				m.t.Fatalf("record %d of %d, %d sure: %v", i, n, sure, err)
 			}
@@ -265,17 +271,14 @@ func (m *model) reopen(n, sure int) {
 }
 
 func (m *model) settle() {
-	if err := m.log.Settle(); err != nil {
-		m.t.Fatal(err)
-	}
+	m.must(m.log.Settle())
 	m.synced = 0
 }
 
-// history remembers all batches so that rebuild can find those the checkpoint state counts.
+// rebuild sets the model back to what the checkpoint state counts.
 func (m *model) rebuild() {
-	all := history[m.t]
 	m.batches = nil
-	for _, b := range all[m.state.Generation] {
+	for _, b := range m.lives[m.state.Generation] {
 		if b.base >= m.state.Start && b.next() <= m.state.Next {
 			m.batches = append(m.batches, b)
 		}
@@ -286,12 +289,7 @@ func (m *model) rebuild() {
 
 // remember notes the committed batches of the current generation.
 func (m *model) remember() {
-	g := history[m.t]
-	if g == nil {
-		g = map[uint64][]*modelBatch{}
-		history[m.t] = g
-	}
-	known := g[m.generation]
+	known := m.lives[m.generation]
 	for _, b := range m.batches[:m.committed] {
 		for len(known) > 0 && known[len(known)-1].base >= b.base && known[len(known)-1] != b {
 			known = known[:len(known)-1] // lost with the power, its offset given again
@@ -300,10 +298,8 @@ func (m *model) remember() {
 			known = append(known, b)
 		}
 	}
-	g[m.generation] = known
+	m.lives[m.generation] = known
 }
-
-var history = map[*testing.T]map[uint64][]*modelBatch{}
 
 // expect computes what a poll must return, from messages alone.
 func (m *model) expect(q Query, maxBytes int) (out []byte, n uint32, first uint64) {
@@ -392,15 +388,11 @@ func (m *model) read(q Query, maxBytes int) ([]byte, *Plan) {
 		return nil, &p
 	}
 	if o == Cold && m.rand.Intn(2) == 0 {
-		if err := p.Resolve(); err != nil {
-			m.t.Fatal(err)
-		}
+		m.must(p.Resolve())
 	}
 	dst := make([]byte, p.Size())
 	n, err := p.Read(dst)
-	if err != nil {
-		m.t.Fatalf("poll %+v of at most %d: %v", q, maxBytes, err)
-	}
+	m.must(err)
 	return dst[:n], &p
 }
 
@@ -451,18 +443,96 @@ func (m *model) step() {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range int64(10) {
+	for seed := range int64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			m := newModel(t, seed, vfs.NewOS(t.TempDir()))
+			m := newModel(t, seed, vfs.NewMem(uint64(seed)))
 			for i := range 400 {
 				m.step()
 				if i%100 == 99 { // a clean restart
 					m.log.Close()
-					m.reopen(len(m.journal), len(m.journal))
+					m.reopen(len(m.journal), len(m.journal), false)
 					m.remember()
 					m.check()
 				}
 			}
 		})
 	}
+}
+
+// crash ends the process, or the machine's run, and starts the next one with what a journal would
+// still have: everything after a kill, at least the synced records after a power cut.
+func (m *model) crash(power bool) {
+	n := len(m.journal)
+	if power {
+		m.mem.PowerCut()
+		n = m.synced + m.rand.Intn(n-m.synced+1)
+		m.reopen(n, m.synced, true)
+	} else {
+		m.mem.Kill()
+		m.reopen(n, n, false)
+	}
+	m.remember()
+	m.check()
+}
+
+func TestCrashBetweenSteps(t *testing.T) {
+	for seed := range int64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := newModel(t, seed, vfs.NewMem(uint64(seed)))
+			for range 400 {
+				m.step()
+				if m.rand.Intn(40) == 0 {
+					m.crash(m.rand.Intn(2) == 0)
+				}
+			}
+		})
+	}
+}
+
+// TestCrashAtEveryCall runs a workload again and again and ends it in the middle of its k-th call
+// that changes the disk, for every k.
+func TestCrashAtEveryCall(t *testing.T) {
+	for _, power := range []bool{false, true} {
+		for seed := range int64(4) {
+			t.Run(fmt.Sprintf("power=%v/%d", power, seed), func(t *testing.T) {
+				k := 1
+				for crashAt(t, seed, k, power) {
+					k++
+				}
+				if k < 20 {
+					t.Errorf("only %d calls", k)
+				}
+			})
+		}
+	}
+}
+
+// crashAt reports whether the workload came as far as its k-th call.
+func crashAt(t *testing.T, seed int64, k int, power bool) bool {
+	m := newModel(t, seed, vfs.NewMem(uint64(seed)<<20+uint64(k)))
+	m.mem.CrashAt(k, power)
+	if !m.untilCrash(100) {
+		return false
+	}
+	m.crash(power)
+	for range 30 {
+		m.step()
+	}
+	m.check()
+	return true
+}
+
+func (m *model) untilCrash(steps int) (happened bool) {
+	defer func() {
+		if r := recover(); r == (crashed{}) {
+			happened = true
+			m.remember()
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	for range steps {
+		m.step()
+	}
+	return false
 }

@@ -54,7 +54,7 @@ func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
 		l.end += s.Length
 	}
 	l.last, l.lastLen = l.active.seg, l.active.length
-	l.committed, l.flushed, l.counted, l.bytes = l.end, l.end, l.end, l.end
+	l.committed, l.flushed, l.bytes = l.end, l.end, l.end
 	l.publish()
 	return l, Report{Segments: len(st.Segments), Bytes: l.bytes, Damage: l.damage}, nil
 }

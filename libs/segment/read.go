@@ -104,12 +104,14 @@ func (r *reader) seek() (header, bool, error) {
 	if !exact {
 		chunk = min(chunk, stride)
 	}
+	var before header // the batch skipped last, at beforeAt
+	beforeAt := int64(-1)
 	for at := r.pos; ; {
 		if r.pos == r.x.length {
 			if !r.advance() {
 				return header{}, false, nil
 			}
-			at, r.held = 0, 0
+			at, r.held, beforeAt = 0, 0, -1
 		}
 		if r.pos+headerSize > at+int64(r.held) {
 			at = r.pos
@@ -126,13 +128,40 @@ func (r *reader) seek() (header, bool, error) {
 			return header{}, false, r.misled()
 		}
 		if p.byTime && h.time >= p.time || !p.byTime && h.base+uint64(h.count) > p.from {
+			if p.byTime && beforeAt >= 0 {
+				if err := r.checkTime(before, beforeAt); err != nil {
+					return header{}, false, err
+				}
+				at, r.held, beforeAt = r.pos, 0, -1
+				continue
+			}
 			if skip := int(r.pos - at); skip > 0 {
 				r.held = copy(r.dst, r.dst[skip:r.held])
 			}
 			return h, true, nil
 		}
+		before, beforeAt = h, r.pos
 		r.pos, r.next = r.pos+h.length, h.base+uint64(h.count)
 	}
+}
+
+// checkTime verifies the batch that was skipped last for its timestamp. No offset chain proves a
+// timestamp; but they ascend, so if this one is below the wanted time, all before it are.
+func (r *reader) checkTime(h header, pos int64) error {
+	if data, _ := r.p.v.inMemory(r.x.at + pos); data != nil || !r.p.v.verify {
+		return nil
+	}
+	if h.length > int64(len(r.dst)) {
+		return r.misled()
+	}
+	b := r.dst[:h.length]
+	if err := r.p.v.readAt(r.x, b, pos); err != nil {
+		return err
+	}
+	if err := wire.VerifyBatch(b); err != nil {
+		return r.x.damage(pos, "batch does not verify", err)
+	}
+	return nil
 }
 
 // head reads the header of the batch at pos; false: nothing more is wanted or fits.
@@ -232,7 +261,7 @@ func (r *reader) misled() error {
 // readError judges a failed read of counted bytes.
 func (x *extent) readError(pos int64, err error) error {
 	switch {
-	case x.seg.gone.Load() || errors.Is(err, ErrTrimmed):
+	case x.seg.isGone() || errors.Is(err, ErrTrimmed):
 		return ErrTrimmed
 	case vfs.IsNotExist(err):
 		return x.damage(pos, "file is missing", err)

@@ -61,19 +61,16 @@ func (l *Log) Sealed(count int) (last uint64, ok bool) {
 	return v.extent(n-1).next - 1, true
 }
 
-// Trim removes the sealed segments whose last offset is at or below upTo and swaps the View. The
-// Removal takes the files away; nil: there are none, or the journal still names batches in them and
-// Checkpointed will return them.
-func (l *Log) Trim(upTo uint64) *Removal {
+// Trim removes the sealed segments whose last offset is at or below upTo from the log and swaps the
+// View. Their files come out of Checkpointed: until a durable checkpoint knows of the trim, the one
+// before it counts them, or the journal names batches in them, and the trim op itself may be lost.
+func (l *Log) Trim(upTo uint64) {
 	r := l.removal()
-	end := int64(0)
 	for len(l.sealed) > 0 && l.sealed[0].next-1 <= upTo {
-		end = l.sealed[0].at + l.sealed[0].length
 		l.trimmed(r, &l.sealed[0])
 		l.sealed = l.sealed[1:]
 	}
 	if x := &l.active; len(l.sealed) == 0 && x.seg != nil && l.full(x) && x.next-1 <= upTo {
-		end = x.at + x.length
 		l.trimmed(r, x)
 		if l.last == x.seg {
 			l.last, l.lastLen = nil, 0
@@ -81,22 +78,12 @@ func (l *Log) Trim(upTo uint64) *Removal {
 		l.active = extent{}
 	}
 	if len(r.segments) == 0 {
-		return nil
+		return
 	}
+	l.condemned = append(l.condemned, r)
 	l.sealed = append([]extent(nil), l.sealed...)
 	l.count()
 	l.publish()
-	return l.condemn(r, end)
-}
-
-// condemn returns r if no replay can need its files: the checkpoint counts them up to end. A batch the
-// journal names must be found in its file, whatever removes it later in the journal.
-func (l *Log) condemn(r *Removal, end int64) *Removal {
-	if end <= l.counted {
-		return r
-	}
-	l.condemned = append(l.condemned, r)
-	return nil
 }
 
 func (l *Log) trimmed(r *Removal, x *extent) {
@@ -108,13 +95,14 @@ func (l *Log) trimmed(r *Removal, x *extent) {
 
 // Purge drops every message, committed or not; offsets restart at 0 in a new directory. It does
 // nothing unless generation is above the current one. The caller appends nothing between the purge
-// op and its commit. The Removal is as Trim's.
-func (l *Log) Purge(generation uint64) *Removal {
+// op and its commit. The files come out of Checkpointed, as Trim's do.
+func (l *Log) Purge(generation uint64) {
 	if generation <= l.generation {
-		return nil
+		return
 	}
 	r := l.removal()
-	r.closed, r.names = l.segments(), []string{l.life.dir}
+	r.closed, r.life, r.names = l.segments(), l.life, []string{l.life.dir}
+	l.condemned = append(l.condemned, r)
 	l.generation = generation
 	l.life = &life{fs: l.fs, files: l.opt.Files, dir: lifeDir(l.dir, generation)}
 	l.sealed, l.active, l.pending, l.head, l.memory = nil, extent{}, nil, 0, tail{}
@@ -123,13 +111,13 @@ func (l *Log) Purge(generation uint64) *Removal {
 	l.committed, l.flushed = l.end, l.end
 	l.bytes, l.unflushed, l.waiting = 0, 0, false
 	l.publish()
-	return l.condemn(r, l.end)
 }
 
-// Drop takes the whole partition away; the Log is not used afterwards, its views read ErrTrimmed.
+// Drop takes the whole partition away; the Log is not used afterwards, its views read ErrTrimmed. Run
+// the Removal when the delete is durable.
 func (l *Log) Drop() *Removal {
 	r := l.removal()
-	r.closed, r.names = l.segments(), []string{l.dir}
+	r.closed, r.life, r.names = l.segments(), l.life, []string{l.dir}
 	return r
 }
 

@@ -27,7 +27,7 @@ func appendSized(l *Log, base, time uint64, size int) {
 }
 
 func TestTrimPlan(t *testing.T) {
-	l := threeSealed(t, vfs.NewOS(t.TempDir()))
+	l := threeSealed(t, vfs.NewMem(1))
 	for _, c := range []struct {
 		name string
 		r    Retention
@@ -58,7 +58,7 @@ func TestTrimPlan(t *testing.T) {
 }
 
 func TestTrimPlanTakesAtMostSixteenSegments(t *testing.T) {
-	l, _, err := Open(vfs.NewOS(t.TempDir()), "p/1", Options{SegmentSize: 1}, State{})
+	l, _, err := Open(vfs.NewMem(1), "p/1", Options{SegmentSize: 1}, State{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestTrimPlanTakesAtMostSixteenSegments(t *testing.T) {
 }
 
 func TestSealed(t *testing.T) {
-	l := threeSealed(t, vfs.NewOS(t.TempDir()))
+	l := threeSealed(t, vfs.NewMem(1))
 	for count, want := range []int64{-1, 1, 3, 5, 5} {
 		last, ok := l.Sealed(count)
 		if ok != (want >= 0) || ok && last != uint64(want) {
@@ -86,7 +86,7 @@ func TestSealed(t *testing.T) {
 
 // TestTrimOfEverything: when the newest segment is full it can go too, and offsets go on.
 func TestTrimOfEverything(t *testing.T) {
-	l := threeSealed(t, vfs.NewOS(t.TempDir()))
+	l := threeSealed(t, vfs.NewMem(1))
 	appendSized(l, 7, 80, 1000)
 	l.Publish(8)
 	if s := l.Stats(); s.Segments != 5 {
@@ -114,15 +114,16 @@ func TestTrimOfEverything(t *testing.T) {
 // TestRemovedFilesWaitForTheCheckpoint: the journal names batches in a trimmed file until a
 // checkpoint counts past them.
 func TestRemovedFilesWaitForTheCheckpoint(t *testing.T) {
-	fs := vfs.NewOS(t.TempDir())
+	fs := vfs.NewMem(1)
 	l := threeSealed(t, fs)
 	f := l.FlushPlan(0, true)
 	if err := f.Run(); err != nil {
 		t.Fatal(err)
 	}
 	l.Flushed(f, nil)
-	if r := l.Trim(1); r != nil {
-		t.Fatal("file goes while the journal needs it")
+	l.Trim(1)
+	if l.Stats().Condemned != 1 {
+		t.Fatal("nothing waits for the checkpoint")
 	}
 	c := l.Checkpoint()
 	l.Purge(1) // behind the captured state: must stay back
@@ -162,7 +163,7 @@ func TestRemovedFilesWaitForTheCheckpoint(t *testing.T) {
 }
 
 func TestDiscardKeepsNamesApart(t *testing.T) {
-	fs := vfs.NewOS(t.TempDir())
+	fs := vfs.NewMem(1)
 	for range 2 {
 		if err := fs.MkdirAll("p/1/0000000000"); err != nil {
 			t.Fatal(err)

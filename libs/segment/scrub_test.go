@@ -9,7 +9,7 @@ import (
 )
 
 func TestScrub(t *testing.T) {
-	r := newRuin(t, vfs.NewOS(t.TempDir()))
+	r := newRuin(t, vfs.NewMem(1))
 	l, _, err := Open(r.fs, "p/1", r.opt, r.state)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,16 @@ type life struct {
 	files  *Files
 	dir    string
 	rooted atomic.Bool // the directory's own name and those above it are durable
+
+	ending sync.RWMutex // held for writing to end the life, for reading while a name in it is used
+	ended  atomic.Bool
+}
+
+// end makes every segment of the life gone; its directory can be moved away afterwards.
+func (l *life) end() {
+	l.ending.Lock()
+	defer l.ending.Unlock()
+	l.ended.Store(true)
 }
 
 func lifeDir(dir string, generation uint64) string {
@@ -58,6 +68,8 @@ func (s *segment) indexPath() string {
 	return s.path[:len(s.path)-len(".log")] + ".index"
 }
 
+func (s *segment) isGone() bool { return s.gone.Load() || s.life.ended.Load() }
+
 var errSyncFailed = errors.New("segment: an earlier sync of this file failed")
 
 // use opens the file if need be and pins it until s.life.files.unpin.
@@ -71,7 +83,9 @@ func (s *segment) use(create bool) (vfs.File, error) {
 	if f := c.pinned(s); f != nil {
 		return f, nil
 	}
-	if s.gone.Load() {
+	s.life.ending.RLock()
+	defer s.life.ending.RUnlock()
+	if s.isGone() {
 		return nil, ErrTrimmed
 	}
 	f, err := s.life.fs.Open(s.path)
@@ -227,12 +241,4 @@ func (s *segment) remove(rename func(from string) error) error {
 		}
 	}
 	return nil
-}
-
-// abandon closes the file and lets nobody open it again; its directory is moved whole.
-func (s *segment) abandon() {
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	s.gone.Store(true)
-	s.life.files.forget(s)
 }

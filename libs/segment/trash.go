@@ -18,19 +18,24 @@ type Removal struct {
 	trash    string
 	segments []*segment // renamed one by one
 	closed   []*segment // in one of names
+	life     *life      // likewise, nil: none
 	names    []string   // files and directories taken whole
+	then     *Removal
 }
 
 func (l *Log) removal() *Removal { return &Removal{fs: l.fs, trash: l.opt.Trash} }
 
-func (r *Removal) merge(o *Removal) {
-	r.segments = append(r.segments, o.segments...)
-	r.closed = append(r.closed, o.closed...)
-	r.names = append(r.names, o.names...)
-}
-
 // Run moves the files. Any goroutine; now is wall clock in seconds, kept in the names in the trash.
 func (r *Removal) Run(now int64) error {
+	for ; r != nil; r = r.then {
+		if err := r.run(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Removal) run(now int64) error {
 	var touched []string
 	move := func(from string) error {
 		err := moveToTrash(r.fs, from, r.trash, now)
@@ -47,8 +52,11 @@ func (r *Removal) Run(now int64) error {
 			return err
 		}
 	}
+	if r.life != nil {
+		r.life.end()
+	}
 	for _, s := range r.closed {
-		s.abandon()
+		s.life.files.forget(s)
 	}
 	for _, name := range r.names {
 		if err := move(name); err != nil {
