@@ -5,19 +5,19 @@ import "time"
 // MessageBus bounds frames and server-to-server connections.
 type MessageBus struct {
 	// Frames in one vectored write.
-	MaxBatch int `key:"max_batch" default:"256" range:"1..512"`
+	MaxBatch int `key:"max_batch" default:"256" range:"1..512" use:"none: this version runs standalone"`
 	// Largest frame, for clients and nodes alike. A larger one closes the connection.
 	MaxMessageSize Size `key:"max_message_size" default:"64 MiB" range:"1 MiB..64 MiB"`
 	// Frames waiting for one node.
-	PeerQueueCapacity int `key:"peer_queue_capacity" default:"256" range:"1.."`
+	PeerQueueCapacity int `key:"peer_queue_capacity" default:"256" range:"1.." use:"none: this version runs standalone"`
 	// Time between two attempts to reach a node.
-	ReconnectPeriod time.Duration `key:"reconnect_period" default:"5 s"`
+	ReconnectPeriod time.Duration `key:"reconnect_period" default:"5 s" use:"none: this version runs standalone"`
 	// Time a connection to a node has to close.
-	ClosePeerTimeout time.Duration `key:"close_peer_timeout" default:"2 s"`
+	ClosePeerTimeout time.Duration `key:"close_peer_timeout" default:"2 s" use:"none: this version runs standalone"`
 	// Time for the last frames of a closing connection.
-	CloseGrace time.Duration `key:"close_grace" default:"2 s"`
+	CloseGrace time.Duration `key:"close_grace" default:"2 s" use:"none: this version runs standalone"`
 	// Time a node has to prove who it is.
-	HandshakeGrace time.Duration `key:"handshake_grace" default:"10 s"`
+	HandshakeGrace time.Duration `key:"handshake_grace" default:"10 s" use:"none: this version runs standalone"`
 }
 
 // Cluster joins this node with others. The roster is the same text on every node.
@@ -25,7 +25,7 @@ type Cluster struct {
 	// Run as a member of a cluster.
 	Enabled bool `key:"enabled" default:"false" use:"refuse: this version runs standalone"`
 	// Name of the cluster, hashed into its permanent id. A data directory keeps the name it was made with.
-	Name string `key:"name" default:"iggy-cluster" env:"WHIPPET_CLUSTER_NAME"`
+	Name string `key:"name" default:"iggy-cluster" env:"WHIPPET_CLUSTER_NAME" use:""`
 	// The cluster also has reference nodes. The same on every node.
 	Mixed bool `key:"mixed" own:"" default:"false" use:"refuse: this version runs standalone"`
 	// Silence of the primary after which a view change starts.

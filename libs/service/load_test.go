@@ -124,8 +124,8 @@ func TestPrecedence(t *testing.T) {
 	if c.Heartbeat.Interval != 10*time.Second || c.TCP.Address != "127.0.0.1:2" || c.Node.ReplicaID != 3 || c.System.Logging.Level != "warn" || !c.Heartbeat.Enabled || c.System.Path != "/d" {
 		t.Errorf("got %+v", c)
 	}
-	if len(warnings) != 0 {
-		t.Errorf("warnings %v", warnings)
+	if len(warnings) != 1 || warnings[0].Name != "replica_id" {
+		t.Errorf("warnings %v, want one: a standalone node needs no replica id", warnings)
 	}
 	for key, want := range map[string]string{"heartbeat.interval": "file " + path, "tcp.address": "environment IGGY_TCP_ADDRESS", "replica_id": "flag --replica-id", "ops.address": "default"} {
 		if got := c.Source(key); got != want || c.Explicit(key) != (want != "default") {
