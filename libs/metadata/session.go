@@ -100,7 +100,7 @@ func (v *View) logout(id wire.U128) {
 // watermark. Ops the servers make themselves have client ids without one.
 func (v *View) record(h *wire.PrepareHeader, body []byte) {
 	old := v.Client(h.Client)
-	if old == nil {
+	if old == nil || !h.Operation.Known() { // a reply header cannot carry an unknown operation
 		return
 	}
 	c := *old
