@@ -48,35 +48,36 @@ func (r *Replica) reportApplied(op uint64, out *Output) {
 
 // writeFailed takes a failed write. A group of one takes the ops back and goes on: nobody else has
 // seen them. With more members the ops were sent, their numbers are spent, and this replica stops
-// leading. A failed sync ends every promise.
+// leading. A failed sync ends every promise: what waits is answered with an open outcome.
 func (r *Replica) writeFailed(in *Input, out *Output) {
-	if in.Op <= r.held || in.Op == 0 {
-		if in.SyncLost {
-			r.halt(out)
-			return
-		}
+	switch {
+	case in.SyncLost:
+		r.halt(out)
+	case in.Op <= r.held:
 		out.Fault = FaultCompletion
-		return
-	}
-	if r.group.Members > 1 {
+	case in.Op > r.tail.head:
+	case r.group.Members > 1:
 		r.spent = true
 		out.Role = Role{Changed: true, View: r.view}
-	} else if in.Op <= r.tail.head {
-		for op := in.Op; op <= r.tail.head; op++ {
-			s := r.tail.at(op)
-			out.Refused = append(out.Refused, Refusal{Body: s.body, Op: op, Code: wire.CodeTransientNotAccepted, Why: WhyWriteFailed})
-		}
+	default:
+		r.drop(in.Op, wire.CodeTransientNotAccepted, WhyWriteFailed, out)
 		out.Truncate = in.Op
 		r.tail.head = in.Op - 1
 	}
-	if in.SyncLost {
-		r.halt(out)
+}
+
+// drop refuses the requests behind the uncommitted ops from op on.
+func (r *Replica) drop(op uint64, code wire.Code, why Why, out *Output) {
+	for ; op <= r.tail.head; op++ {
+		out.Refused = append(out.Refused, Refusal{Body: r.tail.at(op).body, Op: op, Code: code, Why: why})
 	}
 }
 
 func (r *Replica) halt(out *Output) {
-	if !r.halted {
-		r.halted = true
-		out.Role = Role{Changed: true, View: r.view}
+	if r.halted {
+		return
 	}
+	r.halted = true
+	r.drop(r.committed+1, wire.CodeTransientNotCommitted, WhyHalted, out)
+	out.Role = Role{Changed: true, View: r.view}
 }

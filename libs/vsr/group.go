@@ -65,7 +65,9 @@ const (
 	Empty                   // a member that lost everything, its votes too
 )
 
-// Boot is what durable state says when a replica starts.
+// Boot is what durable state says when a replica starts. Everything up to Head must be as durable as the
+// policy asks before New is called: with Synced, ops that the last life had only written are synced
+// first, for they count as held from now on.
 type Boot struct {
 	View, LogView uint32
 	Commit, Head  uint64

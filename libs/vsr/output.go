@@ -53,7 +53,7 @@ const (
 	WhyInFlight        // another request of this client is in flight
 	WhyWriteFailed     // the journal could not write the prepare
 	WhyHalted          // a sync failed: this log is not to be trusted, the process ends
-	WhyTooLarge        // the size is not that of a frame
+	WhySize            // the size is not that of a frame
 )
 
 // Fetch asks a member for a range of prepares.

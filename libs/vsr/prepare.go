@@ -35,7 +35,7 @@ func (r *Replica) admit(q *Request) (wire.Code, Why) {
 	case r.tail.head-r.committed >= r.limit:
 		return wire.CodeTransientNotAccepted, WhyPipeline
 	case q.Size < wire.HeaderSize || q.Size > wire.MaxFrameSize:
-		return wire.CodeTransientNotAccepted, WhyTooLarge
+		return wire.CodeTransientNotAccepted, WhySize
 	case r.inFlight(q):
 		return wire.CodeTransientNotAccepted, WhyInFlight
 	}
