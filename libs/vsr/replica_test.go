@@ -111,3 +111,22 @@ func TestTrimKeepsTheHead(t *testing.T) {
 		t.Error("chain broken")
 	}
 }
+
+// TestRollbackToCommitPoint takes back pipelines of every length: the chain goes on from the commit point.
+func TestRollbackToCommitPoint(t *testing.T) {
+	s := newStage()
+	s.run("group pipeline=127")
+	s.run("propose")
+	s.run("write")
+	for n := 1; n <= vsr.MaxPipeline; n++ {
+		for range n {
+			s.run("propose")
+		}
+		s.run("rollback op=2")
+		s.run("propose")
+		if s.log[1].Parent != s.log[0].Checksum {
+			t.Fatalf("%d ops taken back: the chain is broken", n)
+		}
+		s.run("rollback op=2")
+	}
+}

@@ -99,6 +99,9 @@ func (s *stage) propose(a arguments) {
 func (s *stage) complete(kind vsr.InputKind, mark *uint64, a arguments) {
 	op := a.or("to", uint64(len(s.log)))
 	*mark = max(*mark, min(op, uint64(len(s.log))))
+	if a["unheard"] == 1 { // on disk, but the process ends before it learns
+		return
+	}
 	s.in = vsr.Input{Kind: kind, Now: s.now, Op: op}
 	s.step()
 }
