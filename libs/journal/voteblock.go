@@ -99,6 +99,7 @@ func (v *Votes) load(raw []byte, report *VoteReport) {
 	}
 	if len(raw) < 4*v.blocks*slotSize {
 		v.damage(report, len(raw), 4*v.blocks*slotSize-len(raw), "file is cut short")
+		report.Lost = len(raw) < 3*v.blocks*slotSize // not even the first copies are all there
 	}
 	a, b := v.area(raw, 0), v.area(raw, 1)
 	if b.generation > a.generation {
