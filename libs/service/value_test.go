@@ -26,7 +26,7 @@ func TestParseDuration(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]Size{
-		"64 MiB": 64 << 20, "2 MB": 2_000_000, "1200 B": 1200, "4GiB": 4 << 30, "512": 512, "1k": 1000, "1.5 GB": 1_500_000_000,
+		"64 MiB": 64 << 20, "3 KiB": 3072, "3 KB": 3000, "2 TiB": 2 << 40, "2 TB": 2e12, "2 MB": 2_000_000, "1200 B": 1200, "4GiB": 4 << 30, "512": 512, "1k": 1000, "1.5 GB": 1_500_000_000,
 		"0": 0, "unlimited": 0, "none": 0, "1_000": 1000, "9223372036854775807": 1<<63 - 1,
 	} {
 		if got, err := ParseSize(text); err != nil || got != want {
