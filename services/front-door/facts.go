@@ -2,6 +2,7 @@ package frontdoor
 
 import (
 	"encoding/binary"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,8 +25,9 @@ type facts struct {
 
 // factRound is one request for the facts of several callers.
 type factRound struct {
-	ids  []uint64
-	done chan struct{} // closed with the answer, or at the limit
+	ids     []uint64
+	done    chan struct{} // closed with the answer, or at the limit
+	answers map[uint64]link.Fact
 }
 
 func newFacts(partitions func(uint64) link.Service, limit time.Duration) *facts {
@@ -35,27 +37,32 @@ func newFacts(partitions func(uint64) link.Service, limit time.Duration) *facts 
 // get returns the facts of the groups in their order, appended to dst. A group nobody knows has the
 // zero Fact.
 func (f *facts) get(groups []uint64, dst []link.Fact) []link.Fact {
-	if len(groups) > 0 {
-		f.pull(groups)
+	if len(groups) == 0 {
+		return dst
 	}
+	round := f.pull(groups)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range groups {
-		dst = append(dst, f.known[id])
+		fact, ok := round.answers[id]
+		if !ok {
+			fact = f.known[id]
+		}
+		dst = append(dst, fact)
 	}
 	return dst
 }
 
 // pull waits for a round that started after the call and asked for groups.
-func (f *facts) pull(groups []uint64) {
+func (f *facts) pull(groups []uint64) *factRound {
 	f.mu.Lock()
 	if round := f.coming; round != nil {
 		round.ids = append(round.ids, groups...)
 		f.mu.Unlock()
 		<-round.done
-		return
+		return round
 	}
-	round := &factRound{ids: append([]uint64(nil), groups...), done: make(chan struct{})}
+	round := &factRound{ids: append([]uint64(nil), groups...), done: make(chan struct{}), answers: make(map[uint64]link.Fact, len(groups))}
 	before := f.running
 	if before == nil {
 		f.running = round
@@ -73,11 +80,23 @@ func (f *facts) pull(groups []uint64) {
 	if f.running == round {
 		f.running = nil
 	}
+	f.remember(round)
 	f.mu.Unlock()
 	close(round.done)
+	return round
 }
 
-// run asks every service for its groups and keeps the answers.
+// remember keeps the answers for a time when there are none. A round that asked for most of what is
+// known replaces it, so deleted partitions do not stay. f.mu is held.
+func (f *facts) remember(round *factRound) {
+	if 4*len(round.answers) > 3*len(f.known) {
+		f.known = maps.Clone(round.answers)
+		return
+	}
+	maps.Copy(f.known, round.answers)
+}
+
+// run asks every service for its groups. Who does not answer within the limit keeps its call.
 func (f *facts) run(round *factRound) {
 	asked := make(map[link.Service][]byte)
 	for _, id := range round.ids {
@@ -100,24 +119,19 @@ func (f *facts) run(round *factRound) {
 	for _, c := range calls {
 		select {
 		case <-c.Done():
-			f.keep(c)
+			round.keep(c)
 		case <-timer.C:
 			return
 		}
 	}
 }
 
-func (f *facts) keep(c *link.Call) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.known) > 2*len(c.Body) {
-		clear(f.known) // mostly of deleted partitions by now
-	}
+func (r *factRound) keep(c *link.Call) {
 	for b := c.Out; ; b = b[link.FactSize:] {
 		fact, ok := link.DecodeFact(b)
 		if !ok {
 			return
 		}
-		f.known[fact.Group] = fact
+		r.answers[fact.Group] = fact
 	}
 }

@@ -3,6 +3,7 @@ package frontdoor
 import (
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -90,4 +91,27 @@ func BenchmarkPoll(b *testing.B) {
 	for b.Loop() {
 		c.handle(poll, nil)
 	}
+}
+
+// BenchmarkIdleConnection reports what a connection that waits for its next request costs in memory.
+func BenchmarkIdleConnection(b *testing.B) {
+	w := start(b, func(c *Config) { c.MaxConnections = 1 << 20 })
+	in := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse + m.StackInuse
+	}
+	before := in()
+	clients := make([]*client, 0, b.N)
+	for b.Loop() {
+		c := w.dial(b)
+		c.ok(c.read(wire.CmdPing, nil))
+		clients = append(clients, c)
+	}
+	b.ReportMetric(float64(in()-before)/float64(len(clients)), "B/conn")
+	for _, c := range clients {
+		c.sock.Close()
+	}
+	eventually(b, "all to be gone", func() bool { return w.core.clients.len() == 0 })
 }

@@ -14,9 +14,32 @@ type sendState struct {
 	checksum  uint64 // of the batch as sent
 }
 
-// unsettled is a send that was answered 57: its outcome is open, and a client repeats exactly it. The
-// repeat keeps the number of the first attempt, so the partition recognises it.
-type unsettled struct{ checksum, sequence uint64 }
+// attempt is a send a client may repeat: the same bytes under the same number. The repeat keeps the
+// sequence of the first attempt, so the partition recognises it.
+type attempt struct{ request, checksum, sequence uint64 }
+
+// attempts are the last sends of a connection that may be repeated. Clients that number their writes
+// repeat under the number of the first attempt. Others give consecutive sends one number, so only an
+// attempt answered 57, which they repeat at once, counts.
+type attempts struct {
+	last [8]attempt
+	next int
+}
+
+func (a *attempts) note(one attempt) {
+	a.last[a.next] = one
+	a.next = (a.next + 1) % len(a.last)
+}
+
+// sequence is that of an attempt of the same request, 0 when there is none.
+func (a *attempts) sequence(request, checksum uint64) uint64 {
+	for i := range a.last {
+		if o := &a.last[i]; o.sequence != 0 && o.request == request && o.checksum == checksum {
+			return o.sequence
+		}
+	}
+	return 0
+}
 
 // partitionWrite starts one of the three operations of the partition plane.
 func (s *Session) partitionWrite() action {
@@ -105,8 +128,8 @@ func (s *Session) verifyBatch() wire.Code {
 		return wire.CodeInvalidCommand
 	}
 	s.send.checksum = batch.Checksum
-	if s.open.sequence != 0 && s.open.checksum == batch.Checksum {
-		s.call.Sequence = s.open.sequence
+	if n := s.attempts.sequence(s.header.Request, batch.Checksum); n != 0 {
+		s.call.Sequence = n
 	}
 	return 0
 }
@@ -119,9 +142,11 @@ func (s *Session) number() {
 
 // sent answers a send.
 func (s *Session) sent() action {
-	s.open = unsettled{}
-	if s.call.Status == wire.CodeTransientNotCommitted {
-		s.open = unsettled{s.send.checksum, s.call.Sequence}
+	if !s.sdk.NumbersWrites {
+		s.attempts = attempts{}
+	}
+	if s.sdk.NumbersWrites || s.call.Status == wire.CodeTransientNotCommitted {
+		s.attempts.note(attempt{s.header.Request, s.send.checksum, s.call.Sequence})
 	}
 	if s.call.Status != 0 {
 		return s.refused(s.call.Status)

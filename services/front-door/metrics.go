@@ -85,7 +85,9 @@ func (m *metrics) watch(c *Core) {
 	m.registry.MustRegister(&objects{core: c})
 	gauge("buffer_used_bytes", "Buffer budget in use.", func() float64 { return float64(c.deps.Pool.Used()) })
 	gauge("buffer_budget_bytes", "Buffer budget.", func() float64 { return float64(c.deps.Pool.Budget()) })
-	gauge("buffers_leaked_total", "Buffers that were collected instead of released.", func() float64 { return float64(c.deps.Pool.Leaked()) })
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "whippet_buffers_leaked_total", Help: "Buffers that were collected instead of released.",
+	}, func() float64 { return float64(c.deps.Pool.Leaked()) }))
 }
 
 // observe counts one answered request.

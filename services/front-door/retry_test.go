@@ -125,3 +125,62 @@ func TestDiskFullIsPassedOn(t *testing.T) {
 		t.Errorf("tried %d times", len(w.parts.writes))
 	}
 }
+
+// A client that numbers its writes may repeat a send that was answered; others may send the same
+// bytes twice and mean it.
+func TestRepeatOfANumberedWrite(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	numbering := w.dial(t)
+	login := wire.LoginPrefix{ProtocolVersion: wire.ProtocolVersion, SDKName: []byte("rust-sdk"), SDKVersion: []byte("0.11.0")}.Append(nil)
+	login = wire.LoginRequest{Username: []byte(rootName), Password: []byte(rootPassword)}.Append(login)
+	reply, err := wire.DecodeLoginReply(numbering.call(wire.OpRegister, 0, login).body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbering.session = reply.Session
+	for _, request := range []uint64{1, 2, 1, 3, 2} {
+		numbering.request = request
+		numbering.ok(numbering.call(wire.OpSendMessages, 0, body))
+	}
+	if want := []uint64{1, 2, 1, 2, 1, 4, 2}; !slices.Equal(w.parts.writes, want) {
+		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	}
+}
+
+// A topic goes on counting what its removed partitions held, until it is purged.
+func TestCountsOfRemovedPartitions(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 2)
+	for p := range uint32(2) {
+		c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition, Partition: p}, "m")))
+	}
+	topic := wire.TopicTarget{Stream: wire.NamedID("s"), Topic: wire.NamedID("t")}
+	messages := func() uint64 {
+		t.Helper()
+		details, err := wire.DecodeTopicDetails(c.ok(c.read(wire.CmdGetTopic, topic.Append(nil))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return details.MessagesCount
+	}
+	remove := wire.PartitionsRequest{Stream: wire.NamedID("s"), Topic: wire.NamedID("t"), Count: 1}.Append(nil)
+	c.ok(c.call(wire.OpDeletePartitions, 0, remove))
+	if n := messages(); n != 2 {
+		t.Errorf("%d messages after the removal, want 2", n)
+	}
+	c.request--
+	c.ok(c.call(wire.OpDeletePartitions, 0, remove)) // the cached reply of the same request
+	if n := messages(); n != 2 {
+		t.Errorf("%d messages after a repeat, want 2", n)
+	}
+	c.ok(c.call(wire.OpPurgeTopic, 0, topic.Append(nil)))
+	if n := messages(); n != 0 {
+		t.Errorf("%d messages after the purge, want 0", n)
+	}
+}

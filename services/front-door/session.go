@@ -40,9 +40,9 @@ type Session struct {
 	seen    atomic.Int64 // time of the last request, unix nanoseconds
 	sdk     wire.SDK     // what the client said it is
 
-	routes routes
-	writes uint64 // partition writes numbered so far
-	open   unsettled
+	routes   routes
+	writes   uint64 // partition writes numbered so far
+	attempts attempts
 
 	// The request in progress.
 	now    time.Time
