@@ -35,7 +35,7 @@ func TestReadersBesideTheLoop(t *testing.T) {
 	for i := range 3 {
 		readers.Go(func() { pollUntil(t, l, stop, int64(i)) })
 	}
-	loopFor(t, l, 1500)
+	loopFor(t, l, 800)
 	close(stop)
 	readers.Wait()
 }
