@@ -13,12 +13,7 @@ func (r *recovery) apply(e *event) {
 		return
 	}
 	g := r.group(e.group, e.lsn)
-	switch e.kind {
-	case KindPrepare:
-		e.file.heads.raise(e.group, e.op)
-	default:
-		e.file.heads.raise(e.group, 0)
-	}
+	r.noteHead(e)
 	if g == nil {
 		return
 	}
@@ -36,7 +31,6 @@ func (r *recovery) apply(e *event) {
 	case KindTruncate:
 		g.truncate(e.op)
 	case KindBorn, KindGone:
-		r.lives = append(r.lives, ended{e.group, e.lsn})
 		if e.lsn < r.images.at && (g.log.Image != nil || g.lost) {
 			// The image is of a later life, the entries so far of an earlier one.
 			g.log.Entries, g.known = nil, g.base
@@ -50,13 +44,27 @@ func (r *recovery) apply(e *event) {
 	g.proven = len(r.windows)
 }
 
+// noteHead keeps the heads by which a checkpoint decides what files may go.
+func (r *recovery) noteHead(e *event) {
+	op := uint64(0)
+	switch e.kind {
+	case KindPrepare:
+		e.file.heads.raise(e.group, e.op)
+		return
+	case KindTruncate:
+		op = e.op - 1
+	}
+	e.file.heads.lower(e.group, op)
+	r.undo = append(r.undo, undo{e.group, op, e.file.first, e.lsn + LSN(e.size)})
+}
+
 // spoiled notes a record that is known by group and op only.
 func (r *recovery) spoiled(e *event) {
 	if e.kind == kindSynced {
 		return
 	}
 	g := r.group(e.group, e.lsn)
-	e.file.heads.raise(e.group, 0)
+	r.noteHead(e)
 	if g == nil {
 		return
 	}
@@ -66,7 +74,6 @@ func (r *recovery) spoiled(e *event) {
 		}
 		return
 	}
-	e.file.heads.raise(e.group, e.op)
 	entry := Entry{LSN: e.lsn, Damaged: true}
 	if !e.header(&entry.Header) || entry.Header.Verify() != nil {
 		entry.Header = wire.PrepareHeader{Group: e.group, Op: e.op}

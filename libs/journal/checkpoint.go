@@ -152,7 +152,7 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 	for i := range images {
 		covered[images[i].Group] = images[i].Op
 	}
-	j.forgetLives(at)
+	j.applyUndo(at)
 	for len(j.files) > 1 && j.files[0].endLSN() <= at && j.files[0].within(covered) {
 		f := j.files[0]
 		j.files = j.files[1:]
@@ -171,28 +171,29 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 	return j.fs.Remove(j.path(old.name))
 }
 
-// ended is the end of a group's life: a born or gone record.
-type ended struct {
-	group uint64
-	lsn   LSN
+// undo is a record that took earlier records of its group back: a truncate, born or gone record.
+type undo struct {
+	group, op uint64 // what counts no more: above op
+	file      LSN    // first LSN of the file it stands in
+	lsn       LSN
 }
 
-// forgetLives takes what earlier lives of groups wrote, before at, off the heads of their files: it
-// must not keep them. j.mu is held.
-func (j *Journal) forgetLives(at LSN) {
-	later := j.ended[:0]
-	for _, e := range j.ended {
-		if e.lsn > at {
-			later = append(later, e)
+// applyUndo takes what was undone before at off the heads of older files: it must not keep them.
+// j.mu is held.
+func (j *Journal) applyUndo(at LSN) {
+	later := j.undo[:0]
+	for _, u := range j.undo {
+		if u.lsn > at {
+			later = append(later, u)
 			continue
 		}
 		for _, f := range j.files {
-			if f.endLSN() <= e.lsn {
-				f.heads.forget(e.group)
+			if f.endLSN() <= u.file {
+				f.heads.lower(u.group, u.op)
 			}
 		}
 	}
-	j.ended = later
+	j.undo = later
 }
 
 // within reports whether every prepare in f is covered by an image or belongs to a group that is gone.

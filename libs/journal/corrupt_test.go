@@ -1,8 +1,18 @@
 package journal
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
 
-// corruptions are the ways a file of size bytes is damaged: a flipped bit, a zeroed range and a cut,
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// corruptions are the ways a file of size bytes is damaged: a flipped bit, zeroed ranges and a cut,
 // each at places step bytes apart.
 func corruptions(size, step int) map[string]func([]byte) []byte {
 	m := map[string]func([]byte) []byte{}
@@ -20,4 +30,191 @@ func corruptions(size, step int) map[string]func([]byte) []byte {
 		m[fmt.Sprintf("cut at %d", at)] = func(b []byte) []byte { return b[:at] }
 	}
 	return m
+}
+
+// opsOf is what recovery holds of a group: body hashes by op, without damaged ones.
+func opsOf(t *testing.T, j *Journal, g *GroupLog) map[uint64]uint64 {
+	ops := map[uint64]uint64{}
+	if g.Image != nil {
+		for i := 0; i+8 <= len(g.Image.State); i += 8 {
+			ops[uint64(i/8+1)] = binary.LittleEndian.Uint64(g.Image.State[i:])
+		}
+	}
+	for i := range g.Entries {
+		e := &g.Entries[i]
+		if body, err := j.Body(e, nil); err == nil {
+			ops[e.Header.Op] = wire.Hash64(body) ^ e.At.Hash
+		} else if !e.Damaged {
+			t.Fatalf("group %d op %d is called good: %v", g.Group, e.Header.Op, err)
+		}
+	}
+	return ops
+}
+
+// silent lists the groups that differ from want without a fault that says so.
+func silent(t *testing.T, j *Journal, rec *Recovered, want model) (list []string) {
+	seen := map[uint64]bool{}
+	for i := range rec.Groups {
+		g := &rec.Groups[i]
+		if g.Gone && len(g.Faults) == 0 {
+			continue
+		}
+		seen[g.Group] = true
+		if len(g.Faults) > 0 {
+			continue
+		}
+		ops, w := opsOf(t, j, g), want[g.Group]
+		if _, known := want[g.Group]; !known && len(rec.Corrupt) == 0 {
+			list = append(list, fmt.Sprintf("group %d is back", g.Group))
+		} else if len(ops) != len(w.hashes) {
+			list = append(list, fmt.Sprintf("group %d has %d ops, want %d", g.Group, len(ops), len(w.hashes)))
+		} else {
+			for k, h := range w.hashes {
+				if ops[uint64(k+1)] != h {
+					list = append(list, fmt.Sprintf("group %d op %d has other bytes", g.Group, k+1))
+				}
+			}
+		}
+	}
+	for id := range want {
+		if !seen[id] && len(rec.Corrupt) == 0 {
+			list = append(list, fmt.Sprintf("group %d is missing", id))
+		}
+	}
+	return list
+}
+
+// TestCorruption damages every file of a journal at many places. Every open succeeds; a group that
+// does not hold all it should has a fault, and a file with a damage in it is kept.
+func TestCorruption(t *testing.T) {
+	for _, stop := range []string{"graceful", "killed"} {
+		t.Run(stop, func(t *testing.T) {
+			r := newRig(t, 11, false)
+			if err := r.run(60); err != nil {
+				t.Fatal(err)
+			}
+			for r.j.checkpoint.at == 0 || len(r.j.files) < 2 {
+				if err := r.step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opt := r.opt
+			if stop == "graceful" {
+				if err := r.j.Close(); err != nil {
+					t.Fatal(err)
+				}
+				opt.Durable = r.j.Position()
+			}
+			r.disk.Kill()
+			step := 61
+			if testing.Short() {
+				step = 499
+			}
+			cases := 0
+			for _, file := range r.disk.Files() {
+				kinds := corruptions(len(r.disk.Read(file)), step)
+				if strings.Contains(file, sparePrefix) {
+					kinds = corruptions(4096, 2048)
+				}
+				for _, name := range slices.Sorted(maps.Keys(kinds)) {
+					cases++
+					c := r.disk.Clone(uint64(cases))
+					c.Corrupt(file, kinds[name])
+					damaged(t, c, opt, r, file+": "+name)
+				}
+				cases++
+				c := r.disk.Clone(uint64(cases))
+				c.Drop(file)
+				damaged(t, c, opt, r, file+": removed")
+			}
+			t.Logf("%d cases", cases)
+		})
+	}
+}
+
+func damaged(t *testing.T, disk *vfs.Mem, opt Options, r *rig, name string) {
+	t.Helper()
+	opt.FS = disk.Mount()
+	j, rec, err := Open(opt)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if list := silent(t, j, rec, r.now); len(list) > 0 {
+		// What a killed write leaves cannot be told from a lost tail: then the log is a prefix.
+		torn := opt.Durable == 0 && len(rec.Corrupt) == 0 && !strings.Contains(name, "flip")
+		torn = torn && slices.ContainsFunc(r.all, func(m model) bool { return len(silent(t, j, rec, m)) == 0 })
+		if !torn {
+			t.Fatalf("%s: %v\ncorrupt %+v", name, list, rec.Corrupt)
+		}
+		return
+	}
+	if len(rec.Corrupt) == 0 {
+		return
+	}
+	faults := faultsOf(rec)
+	// The next process finds the same, and the journal works.
+	disk.Kill()
+	opt.FS = disk.Mount()
+	j, rec, err = Open(opt)
+	if err != nil {
+		t.Fatalf("%s, again: %v", name, err)
+	}
+	for id, f := range faults {
+		if faultsOf(rec)[id] == "" {
+			t.Fatalf("%s: fault of group %d is forgotten: %s", name, id, f)
+		}
+	}
+	if list := silent(t, j, rec, r.now); len(list) > 0 {
+		t.Fatalf("%s, again: %v", name, list)
+	}
+	fence(t, disk, opt, j, rec, name)
+}
+
+func faultsOf(rec *Recovered) map[uint64]string {
+	m := map[uint64]string{}
+	for _, g := range rec.Groups {
+		if len(g.Faults) > 0 {
+			m[g.Group] = fmt.Sprint(g.Faults)
+		}
+	}
+	return m
+}
+
+// fence does what an owner does with damage: it checkpoints, with the faulty groups fenced, and goes
+// on. After that the damage is history.
+func fence(t *testing.T, disk *vfs.Mem, opt Options, j *Journal, rec *Recovered, name string) {
+	t.Helper()
+	fenced := map[uint64]bool{}
+	var images []Image
+	for i := range rec.Groups {
+		g := &rec.Groups[i]
+		m := Image{Group: g.Group, Op: g.Head(), Fenced: len(g.Faults) > 0}
+		if g.Gone && !m.Fenced {
+			continue
+		}
+		fenced[g.Group] = m.Fenced
+		images = append(images, m)
+	}
+	if err := j.Write(&Round{Records: []Record{{Kind: KindBorn, Group: 99}, {Kind: KindPrepare, Group: 99, Op: 1, Frame: frame(99, 1, []byte("x"))}}, Sync: true}); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	images = append(images, Image{Group: 99})
+	if err := j.Checkpoint(j.Position(), images); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	disk.Kill()
+	opt.FS, opt.Durable = disk.Mount(), 0
+	_, rec, err := Open(opt)
+	if err != nil {
+		t.Fatalf("%s, after the checkpoint: %v", name, err)
+	}
+	found := 0
+	for _, g := range rec.Groups {
+		if g.Image != nil && g.Image.Fenced == fenced[g.Group] && (len(g.Faults) == 0 || fenced[g.Group]) {
+			found++
+		}
+	}
+	if found != len(images) {
+		t.Fatalf("%s, after the checkpoint: %d of %d groups as they were; %+v", name, found, len(images), rec.Corrupt)
+	}
 }

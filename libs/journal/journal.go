@@ -67,7 +67,7 @@ type Journal struct {
 	digest []byte
 	single [1]*Round
 
-	ended  []ended // lives of groups that ended in files still there
+	undo   []undo  // what records took back from files still there
 	bodies fileSet // large bodies written since the last SyncAll
 
 	syncing    sync.Mutex // one sync at a time

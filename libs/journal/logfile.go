@@ -140,9 +140,10 @@ func (h *headList) raise(group, op uint64) {
 // set makes the group's op op.
 func (h *headList) set(group, op uint64) { h.at(group).op = op }
 
-func (h *headList) forget(group uint64) {
+// lower makes the group's op at most op, if it is in the list.
+func (h *headList) lower(group, op uint64) {
 	if i, ok := h.index[group]; ok {
-		h.list[i].op = 0
+		h.list[i].op = min(h.list[i].op, op)
 	}
 }
 

@@ -68,6 +68,7 @@ type rig struct {
 	j       *Journal
 	now     model   // after all records of completed rounds
 	maybe   []model // after each prefix of records not known to survive; maybe[0] is certain
+	all     []model // after each record ever written
 	synced  bool    // every round is synced
 	suspect bool
 	rounds  int
@@ -222,6 +223,7 @@ func (r *rig) step() error {
 	if err := r.j.Write(round); err != nil {
 		return r.died(err)
 	}
+	r.all = append(r.all, states...)
 	r.now = states[len(states)-1].clone()
 	for _, id := range slices.Sorted(maps.Keys(r.now)) {
 		g := r.now[id]

@@ -185,7 +185,7 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 			f.damaged = true
 		}
 	}
-	j.durable, j.marked, j.ended = r.synced, r.synced, r.lives
+	j.durable, j.marked, j.undo = r.synced, r.synced, r.undo
 	if err := j.seal(r, d, in, first); err != nil {
 		if !errors.Is(err, ErrFull) || r.opt.Suspect || len(j.files) == 0 {
 			return err

@@ -22,7 +22,7 @@ type recovery struct {
 	windows  []window // unreadable ranges that may have held records of any group
 	resolved int      // windows that a later digest explained
 
-	lives []ended // born and gone records, for the journal
+	undo []undo // for the journal
 
 	looked    bool
 	aheadSync LSN // highest synced claim in the rest of the log

@@ -214,19 +214,24 @@ func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
 				f.heads.raise(rec.Group, rec.Op)
 				j.touched.set(rec.Group, rec.Op)
 			case KindTruncate:
-				f.heads.raise(rec.Group, 0)
+				j.undone(f, rec.Group, rec.Op-1)
 				j.touched.set(rec.Group, rec.Op-1)
 			case KindBorn:
-				f.heads.raise(rec.Group, 0)
+				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, 0)
-				j.ended = append(j.ended, ended{rec.Group, f.endLSN()})
 			case KindGone:
-				f.heads.raise(rec.Group, 0)
+				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, digestGone)
-				j.ended = append(j.ended, ended{rec.Group, f.endLSN()})
 			}
 		}
 	}
+}
+
+// undone notes that the group's records up to here count no further than to op: those in f at once,
+// since f goes only as a whole, those in older files once a checkpoint is above f. j.mu is held.
+func (j *Journal) undone(f *logFile, group, op uint64) {
+	f.heads.lower(group, op)
+	j.undo = append(j.undo, undo{group, op, f.first, f.endLSN()})
 }
 
 // writeFailed decides what a failed write leaves. A full disk is survived if the half-written bytes
