@@ -93,9 +93,7 @@ type Limits struct {
 	Connections int `key:"connections" own:"" default:"20000" range:"1..1000000"`
 	// Password checks running at once. 0: half the processors, at least one.
 	Logins int `key:"logins" own:"" default:"0" range:"0..256"`
-	// Time a connection has to log in.
-	LoginTimeout time.Duration `key:"login_timeout" own:"" default:"30 s" range:"1 s.."`
-	// Time a client has to complete a frame it began, and to take a reply.
+	// Time a client has to complete a frame it began, and a second more for each MiB.
 	FrameTimeout time.Duration `key:"frame_timeout" own:"" default:"30 s" range:"1 s.."`
 	// Largest poll reply in bytes of whole batches; one batch always fits.
 	PollReply Size `key:"poll_reply" own:"" default:"8 MiB" range:"64 KiB..64 MiB"`
@@ -152,7 +150,7 @@ type Telemetry struct {
 	// Name in exported records.
 	ServiceName string `key:"service_name" default:"iggy" use:"none: nothing is exported"`
 	// Metric series per topic and partition. Their number grows with the number of partitions.
-	PerTopic bool            `key:"per_topic" own:"" default:"false"`
+	PerTopic bool            `key:"per_topic" own:"" default:"false" use:"none: this version has no series per topic"`
 	Logs     TelemetryLogs   `key:"logs" use:"none: nothing is exported"`
 	Traces   TelemetryTraces `key:"traces" use:"none: nothing is exported"`
 }

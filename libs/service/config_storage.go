@@ -121,8 +121,6 @@ type Journal struct {
 	FileSize Size `key:"file_size" own:"" default:"64 MiB" range:"1 MiB..1 GiB"`
 	// Journal bytes of one loop. At half of it a checkpoint starts; at nine tenths sends are refused with a retryable status.
 	Budget Size `key:"budget" own:"" default:"2 GiB" range:"16 MiB.."`
-	// Time after which a written record is synced in the background, where nobody asked for a sync.
-	SyncInterval time.Duration `key:"sync_interval" own:"" default:"1 s" range:"1 ms..1 s"`
 }
 
 // Metadata sizes the metadata group.
