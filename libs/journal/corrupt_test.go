@@ -106,7 +106,7 @@ func TestCorruption(t *testing.T) {
 				opt.Durable = r.j.Position()
 			}
 			r.disk.Kill()
-			step := 61
+			step := 127
 			if testing.Short() {
 				step = 499
 			}
