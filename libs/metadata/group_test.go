@@ -308,3 +308,28 @@ type rapidT struct{ *rapid.T }
 
 func (r *rapidT) Int(low, high int) int          { return rapid.IntRange(low, high).Draw(r.T, "n") }
 func (r *rapidT) Uint32(low, high uint32) uint32 { return rapid.Uint32Range(low, high).Draw(r.T, "n") }
+
+// A member at its fair share does not use up the extra partition of a later one; a member that a pending
+// revocation will serve is not idle.
+func TestCooperativeShares(t *testing.T) {
+	s := groupOf(t, 5)
+	for i := range uint64(3) {
+		s.join(i)
+	}
+	s.logout(client(0))
+	s.join(3)
+	if got := shape(s.group()); got != "[[4] [0 2] [1 3]]" {
+		t.Fatal(got)
+	}
+	s.join(4)
+	if got := shape(s.group()); got != "[[4] [0 2] [1] [3]]" {
+		t.Fatal(got)
+	}
+	s = groupOf(t, 3)
+	s.join(1)
+	s.join(2, 2)
+	s.join(3)
+	if g := s.group(); shape(g) != "[[0 2] [] [1]]" || g.Members[0].Revoking[0].Target != 1 {
+		t.Fatal(shape(g))
+	}
+}

@@ -168,3 +168,14 @@ func TestLogout(t *testing.T) {
 		t.Fatal("a Logout forgets the watermark")
 	}
 }
+
+func TestWatermarkOnlyMovesUp(t *testing.T) {
+	l := newLog(t)
+	s := l.session(1, RootID)
+	for _, request := range []uint64{7, 3} {
+		l.commit(wire.PrepareHeader{Operation: wire.OpCreateStream, Client: s.id, Request: request, RequestChecksum: wire.U128{Lo: request}}, nil)
+	}
+	if c := l.v.Client(s.id); c.Watermark != 7 || c.WatermarkChecksum.Lo != 7 {
+		t.Fatalf("%+v", c)
+	}
+}

@@ -243,3 +243,14 @@ func Test131_DeleteSegments(t *testing.T) {
 		t.Fatalf("after the purge: %+v", p1)
 	}
 }
+
+func TestLiteralZeroIsExplicitAfterAnUpdate(t *testing.T) {
+	s := newLog(t).session(1, RootID)
+	s.must(wire.OpCreateStream, createStream("a"))
+	s.must(wire.OpCreateTopic, createTopic("a", "t", 1))
+	s.must(wire.OpUpdateTopic, wire.UpdateTopicRequest{Stream: name("a"), Topic: name("t"), Name: []byte("t"), Options: u64Option("max_topic_size", 0)})
+	topic, _ := s.v.Topic(name("a"), name("t"))
+	if r := topic.Record(wire.GenerationSnapshot); count(r.Explicit) != 1 || count(r.Derived) != 7 || r.MaxTopicSize != wire.Unlimited {
+		t.Fatalf("%d explicit, %d derived", count(r.Explicit), count(r.Derived))
+	}
+}
