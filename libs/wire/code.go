@@ -12,10 +12,12 @@ type Code uint32
 func (c Code) Error() string {
 	name, meaning, ok := lookupCode(c)
 	if !ok {
-		return "code " + strconv.FormatUint(uint64(c), 10)
+		return "code " + c.number()
 	}
-	return name + " (" + strconv.FormatUint(uint64(c), 10) + "): " + meaning
+	return name + " (" + c.number() + "): " + meaning
 }
+
+func (c Code) number() string { return strconv.FormatUint(uint64(c), 10) }
 
 // Name is the code's name in the protocol, or "" for a number without one.
 func (c Code) Name() string {

@@ -1,15 +1,16 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,53 +33,79 @@ type exchange struct {
 
 var repeatedBytes = regexp.MustCompile(`\(([0-9a-f]{2})\*([0-9]+)\)`)
 
-func transcriptBytes(t *testing.T, text string) []byte {
-	t.Helper()
-	text = repeatedBytes.ReplaceAllStringFunc(text, func(m string) string {
+// transcriptBytes reads hex in which (00*66) stands for 66 bytes 00.
+func transcriptBytes(text string) ([]byte, error) {
+	return hex.DecodeString(repeatedBytes.ReplaceAllStringFunc(text, func(m string) string {
 		parts := repeatedBytes.FindStringSubmatch(m)
 		n, err := strconv.Atoi(parts[2])
 		if err != nil {
-			t.Fatal(err)
+			return m
 		}
 		return strings.Repeat(parts[1], n)
-	})
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	}))
 }
 
-// eachExchange calls f for every request frame of the files that match.
-func eachExchange(t *testing.T, pattern string, f func(t *testing.T, e exchange)) {
-	files, err := filepath.Glob(filepath.Join(transcripts, pattern))
+// conversation is the requests of one transcript.
+type conversation struct {
+	name      string
+	exchanges []exchange
+}
+
+// loadTranscripts reads every client-plane transcript, once for all tests.
+var loadTranscripts = sync.OnceValues(func() (all []conversation, err error) {
+	for _, directory := range []string{"client", "released-0.11.0"} {
+		files, err := filepath.Glob(filepath.Join(transcripts, directory, "*.jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range files {
+			c := conversation{name: directory + "/" + strings.TrimSuffix(filepath.Base(path), ".jsonl")}
+			if c.exchanges, err = readTranscript(path); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+})
+
+func readTranscript(path string) (exchanges []exchange, err error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(file) {
+		var e exchange
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, err
+		}
+		if e.request, err = transcriptBytes(e.Send); err != nil {
+			return nil, err
+		}
+		if e.reply, err = transcriptBytes(e.Frame); err != nil {
+			return nil, err
+		}
+		if len(e.request) >= HeaderSize {
+			exchanges = append(exchanges, e)
+		}
+	}
+	return exchanges, nil
+}
+
+// eachExchange calls f for every recorded request frame.
+func eachExchange(t *testing.T, f func(t *testing.T, e exchange)) {
+	t.Helper()
+	all, err := loadTranscripts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) == 0 {
+	if len(all) == 0 {
 		t.Skip("no transcripts at " + transcripts)
 	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".jsonl"), func(t *testing.T) {
-			file, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			lines := bufio.NewScanner(file)
-			lines.Buffer(nil, 256<<20)
-			for lines.Scan() {
-				var e exchange
-				if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-					t.Fatal(err)
-				}
-				e.request, e.reply = transcriptBytes(t, e.Send), transcriptBytes(t, e.Frame)
-				if len(e.request) >= HeaderSize {
-					f(t, e)
-				}
-			}
-			if err := lines.Err(); err != nil {
-				t.Fatal(err)
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			for _, e := range c.exchanges {
+				f(t, e)
 			}
 		})
 	}
@@ -191,25 +218,23 @@ var notCanonical = regexp.MustCompile("flags? [02]|byte 2")
 
 // Every recorded request decodes, or was refused when it was recorded.
 func TestTranscriptRequests(t *testing.T) {
-	for _, pattern := range []string{"client/*.jsonl", "released-0.11.0/*.jsonl"} {
-		eachExchange(t, pattern, func(t *testing.T, e exchange) {
-			var h RequestHeader
-			if h.Decode(e.request) != nil || h.Validate() != nil || uint64(h.Size) != uint64(len(e.request)) || judgedBefore(e) {
-				return
-			}
-			body := e.request[HeaderSize:]
-			again, err, ok := decodeRequest(&h, body)
-			switch {
-			case !ok:
-			case err == nil && refusedBody(e):
-				t.Errorf("step %d %s: body %x decodes", e.Number, e.Note, body)
-			case err != nil && !refusedBody(e) && !quietlyEmpty(&h, e):
-				t.Errorf("step %d %s %s: body %x: %v", e.Number, e.Name, e.Note, body, err)
-			case err == nil && again != nil && !bytes.HasPrefix(body, again) && !notCanonical.MatchString(e.Note):
-				t.Errorf("step %d %s: body %x encodes to %x", e.Number, e.Note, body, again)
-			}
-		})
-	}
+	eachExchange(t, func(t *testing.T, e exchange) {
+		var h RequestHeader
+		if h.Decode(e.request) != nil || h.Validate() != nil || uint64(h.Size) != uint64(len(e.request)) || judgedBefore(e) {
+			return
+		}
+		body := e.request[HeaderSize:]
+		again, err, ok := decodeRequest(&h, body)
+		switch {
+		case !ok:
+		case err == nil && refusedBody(e):
+			t.Errorf("step %d %s: body %x decodes", e.Number, e.Note, body)
+		case err != nil && !refusedBody(e) && !quietlyEmpty(&h, e):
+			t.Errorf("step %d %s %s: body %x: %v", e.Number, e.Name, e.Note, body, err)
+		case err == nil && again != nil && !bytes.HasPrefix(body, again) && !notCanonical.MatchString(e.Note):
+			t.Errorf("step %d %s: body %x encodes to %x", e.Number, e.Note, body, again)
+		}
+	})
 }
 
 // judgedBefore tells that the recording server, or one that follows it, answers without a look at
@@ -256,7 +281,7 @@ func quietlyEmpty(h *RequestHeader, e exchange) bool {
 // Every recorded reply body decodes and encodes to itself.
 func TestTranscriptReplies(t *testing.T) {
 	replies := 0
-	eachExchange(t, "client/*.jsonl", func(t *testing.T, e exchange) {
+	eachExchange(t, func(t *testing.T, e exchange) {
 		var q RequestHeader
 		var r ReplyHeader
 		if q.Decode(e.request) != nil || len(e.reply) <= HeaderSize || r.Decode(e.reply) != nil || r.Status != 0 {
@@ -377,7 +402,7 @@ func decodeReadReply(code Cmd, b []byte) ([]byte, error) {
 // Options of a recorded update topic that were refused are refused, and no others.
 func TestTranscriptTopicUpdates(t *testing.T) {
 	updates := 0
-	eachExchange(t, "client/*.jsonl", func(t *testing.T, e exchange) {
+	eachExchange(t, func(t *testing.T, e exchange) {
 		var q RequestHeader
 		var r ReplyHeader
 		if q.Decode(e.request) != nil || q.Operation != OpUpdateTopic || len(e.reply) < HeaderSize || r.Decode(e.reply) != nil {
@@ -399,7 +424,7 @@ func TestTranscriptTopicUpdates(t *testing.T) {
 // it refused they refuse.
 func TestTranscriptTopicOptions(t *testing.T) {
 	created := 0
-	eachExchange(t, "client/*.jsonl", func(t *testing.T, e exchange) {
+	eachExchange(t, func(t *testing.T, e exchange) {
 		var q RequestHeader
 		var r ReplyHeader
 		if q.Decode(e.request) != nil || q.Operation != OpCreateTopic || len(e.reply) < HeaderSize || r.Decode(e.reply) != nil {
