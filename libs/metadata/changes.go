@@ -10,7 +10,7 @@ func (v *View) Changes(old *View, visit func(older, newer *Topic) bool) {
 	}
 	more := true
 	difference(old.streams, v.streams, func(_ uint32, a *Stream, was bool, b *Stream, is bool) bool {
-		var none Map[uint32, *Topic]
+		var none treeMap[uint32, *Topic]
 		none.compare = v.streams.compare
 		before, after := none, none
 		if was {

@@ -74,6 +74,9 @@ func (t *Topic) Derived(g wire.Generation) wire.Options {
 
 // without is options less the keys that others names.
 func without(options, others wire.Options) wire.Options {
+	if len(others) == 0 {
+		return options
+	}
 	var left wire.Options
 	for o := range options.All() {
 		if _, named := others.Get(string(o.Key)); !named {

@@ -202,7 +202,7 @@ func (v *View) readTopic(d *decoder, stream uint32) *Topic {
 	return t
 }
 
-func lastKey[V any](m Map[uint32, V]) uint32 {
+func lastKey[V any](m treeMap[uint32, V]) uint32 {
 	key, _ := m.At(m.Len() - 1)
 	return key
 }

@@ -229,13 +229,16 @@ func (g *Group) append(dst []byte) []byte {
 
 // appendOptions writes explicit and derived options as one map, ascending by key.
 func (t *Topic) appendOptions(dst []byte) []byte {
-	all := wire.MergeOptions(nil, t.Derived(wire.GenerationSnapshot), t.Explicit)
+	all := t.Derived(wire.GenerationSnapshot)
+	if len(t.Explicit) > 0 {
+		all = wire.MergeOptions(nil, all, t.Explicit)
+	}
 	count := uint32(0)
-	for range wire.Options(all).All() {
+	for range all.All() {
 		count++
 	}
 	dst = msgp.AppendMapHeader(dst, count)
-	for o := range wire.Options(all).All() {
+	for o := range all.All() {
 		_, explicit := t.Explicit.Get(string(o.Key))
 		dst = appendField(dst, o.KeyKind, o.Key)
 		dst = msgp.AppendArrayHeader(dst, 2)

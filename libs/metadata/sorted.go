@@ -2,11 +2,11 @@ package metadata
 
 import "iter"
 
-// Map is an immutable ordered map: Set and Delete return a new map that shares all but
+// treeMap is an immutable ordered map: Set and Delete return a new map that shares all but
 // O(log n) nodes with the old one, so a View is cheap to derive and safe to read from any goroutine.
 // It is a weight-balanced tree; the weights also answer positions, which gives the lowest free id
 // in O(log n). Iteration is in ascending key order, the only order there is.
-type Map[K, V any] struct {
+type treeMap[K, V any] struct {
 	root    *node[K, V]
 	compare func(a, b K) int
 }
@@ -19,12 +19,12 @@ type node[K, V any] struct {
 }
 
 // newMap returns an empty map ordered by compare.
-func newMap[K, V any](compare func(a, b K) int) Map[K, V] {
-	return Map[K, V]{compare: compare}
+func newMap[K, V any](compare func(a, b K) int) treeMap[K, V] {
+	return treeMap[K, V]{compare: compare}
 }
 
 // sortedMap builds a map of n entries from at, whose keys must ascend strictly.
-func sortedMap[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) Map[K, V] {
+func sortedMap[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) treeMap[K, V] {
 	var build func(from, to int) *node[K, V]
 	build = func(from, to int) *node[K, V] {
 		if from == to {
@@ -34,14 +34,14 @@ func sortedMap[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V))
 		k, v := at(mid)
 		return join(build(from, mid), k, v, build(mid+1, to))
 	}
-	return Map[K, V]{root: build(0, n), compare: compare}
+	return treeMap[K, V]{root: build(0, n), compare: compare}
 }
 
 // Len is the number of entries.
-func (m Map[K, V]) Len() int { return m.root.weight() }
+func (m treeMap[K, V]) Len() int { return m.root.weight() }
 
 // Get returns the value under k.
-func (m Map[K, V]) Get(k K) (v V, ok bool) {
+func (m treeMap[K, V]) Get(k K) (v V, ok bool) {
 	for n := m.root; n != nil; {
 		switch c := m.compare(k, n.key); {
 		case c < 0:
@@ -56,7 +56,7 @@ func (m Map[K, V]) Get(k K) (v V, ok bool) {
 }
 
 // At returns the i-th entry in key order; i must be within 0..Len()-1.
-func (m Map[K, V]) At(i int) (K, V) {
+func (m treeMap[K, V]) At(i int) (K, V) {
 	n := m.root
 	for {
 		left := n.left.weight()
@@ -73,23 +73,23 @@ func (m Map[K, V]) At(i int) (K, V) {
 }
 
 // All yields every entry in key order.
-func (m Map[K, V]) All() iter.Seq2[K, V] {
+func (m treeMap[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.root.walk(yield) }
 }
 
 // From yields the entries with keys at or above k, in key order.
-func (m Map[K, V]) From(k K) iter.Seq2[K, V] {
+func (m treeMap[K, V]) From(k K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.root.walkFrom(k, m.compare, yield) }
 }
 
 // set returns the map with v under k.
-func (m Map[K, V]) set(k K, v V) Map[K, V] {
+func (m treeMap[K, V]) set(k K, v V) treeMap[K, V] {
 	m.root = insert(m.root, k, v, m.compare)
 	return m
 }
 
 // delete returns the map without k.
-func (m Map[K, V]) delete(k K) Map[K, V] {
+func (m treeMap[K, V]) delete(k K) treeMap[K, V] {
 	if _, ok := m.Get(k); ok {
 		m.root = remove(m.root, k, m.compare)
 	}
@@ -186,7 +186,7 @@ func removeFirst[K, V any](n *node[K, V]) *node[K, V] {
 
 // lowestFree returns the smallest number that is not a key: ids are given out this way, so a node
 // restored from a snapshot assigns the same one as a node that replayed the log.
-func lowestFree[V any](m Map[uint32, V]) uint32 {
+func lowestFree[V any](m treeMap[uint32, V]) uint32 {
 	low, n := uint32(0), m.root
 	for n != nil {
 		// Keys are distinct and none below low is free, so the left subtree is gapless exactly
@@ -239,7 +239,7 @@ func (c *cursor[K, V]) open() {
 // difference calls visit for every key whose entry is in one of the maps only or stands in another
 // node, in key order, until visit returns false. Subtrees that both share are skipped, so after
 // one update the cost is O(log n). was and is report which side has the key.
-func difference[K, V any](older, newer Map[K, V], visit func(k K, old V, was bool, new V, is bool) bool) {
+func difference[K, V any](older, newer treeMap[K, V], visit func(k K, old V, was bool, new V, is bool) bool) {
 	compare := newer.compare
 	var a, b cursor[K, V]
 	a.push(older.root, true)

@@ -33,7 +33,7 @@ func checkTree[V any](t interface{ Fatalf(string, ...any) }, n *node[uint32, V])
 	return low, high
 }
 
-func keysOf(m Map[uint32, int]) (keys []uint32) {
+func keysOf(m treeMap[uint32, int]) (keys []uint32) {
 	for k := range m.All() {
 		keys = append(keys, k)
 	}
@@ -44,7 +44,7 @@ func TestSortedMapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, model := newMap[uint32, int](cmp.Compare[uint32]), map[uint32]int{}
 		type version struct {
-			m     Map[uint32, int]
+			m     treeMap[uint32, int]
 			model map[uint32]int
 		}
 		var versions []version
@@ -72,7 +72,7 @@ func TestSortedMapAgainstModel(t *testing.T) {
 	})
 }
 
-func checkAgainst(t *rapid.T, m Map[uint32, int], model map[uint32]int) {
+func checkAgainst(t *rapid.T, m treeMap[uint32, int], model map[uint32]int) {
 	if m.root != nil {
 		checkTree(t, m.root)
 	}
@@ -110,7 +110,7 @@ func checkAgainst(t *rapid.T, m Map[uint32, int], model map[uint32]int) {
 	}
 }
 
-func checkDifference(t *rapid.T, older, newer Map[uint32, int], old, new map[uint32]int) {
+func checkDifference(t *rapid.T, older, newer treeMap[uint32, int], old, new map[uint32]int) {
 	seen := map[uint32]bool{}
 	last := -1
 	difference(older, newer, func(k uint32, a int, was bool, b int, is bool) bool {

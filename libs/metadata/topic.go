@@ -12,8 +12,8 @@ type Stream struct {
 	Name      string
 	CreatedAt uint64 // µs
 
-	topics     Map[uint32, *Topic]
-	topicNames Map[string, uint32]
+	topics     treeMap[uint32, *Topic]
+	topicNames treeMap[string, uint32]
 }
 
 // Topic is a set of partitions with common settings.
@@ -25,9 +25,9 @@ type Topic struct {
 	Settings  wire.TopicOptions
 	Explicit  wire.Options // what clients named, sorted by key, as sent where UpdateTopic set it
 
-	partitions  Map[uint32, Partition] // ids 0..n-1
-	groups      Map[uint32, *Group]
-	groupNames  Map[string, uint32]
+	partitions  treeMap[uint32, Partition] // ids 0..n-1
+	groups      treeMap[uint32, *Group]
+	groupNames  treeMap[string, uint32]
 	nextGroupID uint32
 }
 
@@ -50,7 +50,7 @@ type Partition struct {
 // roster in id order.
 func (p *Partition) Members() []byte { return []byte(p.members) }
 
-// HasMember reports whether members were logged and at which index node is among them.
+// MemberIndex is the place of a node in the member list, false when it is not in it.
 func (p *Partition) MemberIndex(node uint8) (index int, ok bool) {
 	for i := range len(p.members) {
 		if p.members[i] == node {
@@ -94,7 +94,7 @@ func (s *Stream) Topics() iter.Seq2[uint32, *Topic] { return s.topics.All() }
 func (s *Stream) TopicCount() int { return s.topics.Len() }
 
 // resolve finds by number or by exact name; a name of digits is still a name.
-func resolve[T any](id wire.Identifier, byID Map[uint32, *T], byName Map[string, uint32]) *T {
+func resolve[T any](id wire.Identifier, byID treeMap[uint32, *T], byName treeMap[string, uint32]) *T {
 	number := id.ID
 	if id.IsNamed() {
 		var ok bool

@@ -16,7 +16,7 @@ type User struct {
 	CreatedAt    uint64            // µs; 1 for root
 	Permissions  *wire.Permissions // nil: none
 
-	tokens Map[string, *Token] // by name
+	tokens treeMap[string, *Token] // by name
 }
 
 // Status is the user's status on the wire.

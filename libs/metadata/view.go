@@ -40,22 +40,22 @@ type View struct {
 
 	limits Limits
 
-	streams     Map[uint32, *Stream]
-	streamNames Map[string, uint32]
-	users       Map[uint32, *User]
-	userNames   Map[string, uint32]
-	tokens      Map[string, *Token] // by hash
-	expiries    Map[expiry, *Token] // tokens that expire, soonest first
+	streams     treeMap[uint32, *Stream]
+	streamNames treeMap[string, uint32]
+	users       treeMap[uint32, *User]
+	userNames   treeMap[string, uint32]
+	tokens      treeMap[string, *Token] // by hash
+	expiries    treeMap[expiry, *Token] // tokens that expire, soonest first
 
-	clients     Map[wire.U128, *Client]
-	slots       Map[uint32, wire.U128]     // slot of the client table -> client
-	recency     Map[recency, wire.U128]    // clients by position of their latest reply
-	retired     Map[uint64, *Client]       // clients pushed out of a full table, by the op that did it
-	retiredAt   Map[wire.U128, uint64]     // client -> key of retired
-	memberships Map[wire.U128, []GroupKey] // ascending
+	clients     treeMap[wire.U128, *Client]
+	slots       treeMap[uint32, wire.U128]     // slot of the client table -> client
+	recency     treeMap[recency, wire.U128]    // clients by position of their latest reply
+	retired     treeMap[uint64, *Client]       // clients pushed out of a full table, by the op that did it
+	retiredAt   treeMap[wire.U128, uint64]     // client -> key of retired
+	memberships treeMap[wire.U128, []GroupKey] // ascending
 
-	revoking Map[GroupKey, struct{}] // groups with a pending revocation
-	deletes  Map[TopicKey, uint16]   // how often partitions of a slot were deleted, mod 2048
+	revoking treeMap[GroupKey, struct{}] // groups with a pending revocation
+	deletes  treeMap[TopicKey, uint16]   // how often partitions of a slot were deleted, mod 2048
 
 	assignments uint64 // highest consensus_group_id logged so far
 
