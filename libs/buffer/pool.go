@@ -115,18 +115,21 @@ func (p *Pool) grant() {
 	}
 }
 
+// take never goes over the budget, not even for a moment: a waiter could miss its turn by that.
 func (p *Pool) take(size int64) bool {
-	if p.used.Add(size) > p.budget {
-		p.giveBack(size)
-		return false
+	for {
+		used := p.used.Load()
+		if used+size > p.budget {
+			return false
+		}
+		if p.used.CompareAndSwap(used, used+size) {
+			return true
+		}
 	}
-	return true
 }
 
-func (p *Pool) giveBack(size int64) { p.used.Add(-size) }
-
 func (p *Pool) returned(size int64) {
-	p.giveBack(size)
+	p.used.Add(-size)
 	if p.waiting.Load() == 0 {
 		return
 	}
