@@ -25,7 +25,7 @@ func (v *View) Apply(h *wire.PrepareHeader, body []byte) (*View, Reply) {
 		next.logout(h.Client)
 		return &next, Reply{}
 	}
-	payload, code := next.execute(h, body)
+	payload, code := next.execute(v.acting(h), body)
 	if code != 0 {
 		next = *v // a rejected op changes nothing but the client table
 		next.Op, next.Time = h.Op, h.Timestamp
@@ -38,6 +38,17 @@ func (v *View) Apply(h *wire.PrepareHeader, body []byte) (*View, Reply) {
 	}
 	next.record(h, reply.Body)
 	return &next, reply
+}
+
+// acting is h, or h without rights if the session's user was deleted: whoever has that id by now is
+// somebody else.
+func (v *View) acting(h *wire.PrepareHeader) *wire.PrepareHeader {
+	if c := v.Client(h.Client); c == nil || !c.orphaned() {
+		return h
+	}
+	orphaned := *h
+	orphaned.UserID = noUser
+	return &orphaned
 }
 
 // execute changes v, which nobody else sees yet. The payload follows a result section of success.
@@ -88,7 +99,7 @@ func (v *View) execute(h *wire.PrepareHeader, body []byte) (payload []byte, code
 	case wire.OpCreateToken:
 		return nil, v.createToken(h, body)
 	case wire.OpDeleteToken:
-		return nil, v.deleteToken(body)
+		return nil, v.deleteToken(h, body)
 	}
 	return nil, wire.CodeInvalidCommand
 }

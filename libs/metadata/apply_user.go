@@ -165,8 +165,11 @@ func (v *View) createToken(h *wire.PrepareHeader, body []byte) wire.Code {
 		return wire.CodeInvalidCommand
 	}
 	u := v.UserByID(q.UserID)
-	if u == nil {
+	switch {
+	case u == nil:
 		return wire.CodeResourceNotFound
+	case u.ID != h.UserID:
+		return wire.CodeUnauthorized
 	}
 	t := &Token{UserID: u.ID, Name: string(q.Name), Hash: string(q.Hash)}
 	if _, taken := u.tokens.Get(t.Name); taken {
@@ -186,14 +189,17 @@ func (v *View) createToken(h *wire.PrepareHeader, body []byte) wire.Code {
 
 // deleteToken tests the expiry again when the cleaner asks, so that a token made anew under the same name
 // survives.
-func (v *View) deleteToken(body []byte) wire.Code {
+func (v *View) deleteToken(h *wire.PrepareHeader, body []byte) wire.Code {
 	q, err := wire.DecodeLoggedDeleteToken(body)
 	if err != nil {
 		return wire.CodeInvalidCommand
 	}
 	u := v.UserByID(q.UserID)
-	if u == nil {
+	switch {
+	case u == nil:
 		return wire.CodeResourceNotFound
+	case u.ID != h.UserID && !h.Client.IsZero(): // the servers' own ops have no client
+		return wire.CodeUnauthorized
 	}
 	t, ok := u.tokens.Get(string(q.Name))
 	if !ok {

@@ -121,6 +121,17 @@ func (v *View) Client(id wire.U128) *Client {
 	return c
 }
 
+// UserOf is the user a session acts for: the owner of the client's entry. False when the session is over,
+// superseded by a newer login of the client id, or its user was deleted. Ids of deleted users are given out
+// again, so the id a connection logged in with is no substitute.
+func (v *View) UserOf(client wire.U128, session uint64) (uint32, bool) {
+	c := v.Client(client)
+	if c == nil || c.Epoch != session || c.orphaned() {
+		return 0, false
+	}
+	return c.UserID, true
+}
+
 // Clients yields the client table in client id order.
 func (v *View) Clients() iter.Seq2[wire.U128, *Client] { return v.clients.All() }
 

@@ -9,7 +9,7 @@ import (
 // noUser owns the sessions of a deleted user, so that they do not pass to whoever gets its id next.
 const noUser = ^uint32(0)
 
-// Orphaned reports whether the session's user was deleted.
+// orphaned reports whether the session's user was deleted.
 func (c *Client) orphaned() bool { return c.UserID == noUser }
 
 // register opens a session, or rebinds one: a new epoch with watermark, replies and memberships kept.

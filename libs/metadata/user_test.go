@@ -250,9 +250,16 @@ func Test36_154_DeletedUser(t *testing.T) {
 	}
 	// Whoever gets the id next must not get the session.
 	root.must(wire.OpCreateUser, newUser("eve", &wire.Permissions{Global: wire.GlobalAll}))
-	ann.user = l.v.Client(ann.id).UserID
+	if u := l.v.UserByName([]byte("eve")); u.ID != ann.user {
+		t.Fatalf("eve has id %d", u.ID)
+	}
 	ann.want(result(41), wire.OpCreateStream, createStream("b"))
-	ann.want(statusCode(40), wire.OpCreateToken, newToken("x", 0, 2))
+	ann.want(result(41), wire.OpCreateToken, newToken("x", 0, 2))
+	ann.want(result(41), wire.OpChangePassword, wire.LoggedChangePassword{User: name("eve"), Hash: []byte("x")})
+	ann.want(result(41), wire.OpDeleteToken, wire.DeleteTokenRequest{Name: []byte("x")})
+	if _, acts := l.v.UserOf(ann.id, l.v.Client(ann.id).Epoch); acts || l.v.UserByName([]byte("eve")).TokenCount() != 0 {
+		t.Fatal("the session acts for the new user")
+	}
 	if v := l.v.PreflightRegister(ann.id, 1); v.Action != ActionAdmit {
 		t.Fatalf("the client id stays taken: %+v", v)
 	}
