@@ -115,8 +115,14 @@ func Test65_DeletingAStreamRemovesAllBelow(t *testing.T) {
 	if _, _, found := s.v.PartitionByGroupID(oldID); found {
 		t.Fatal("a deleted partition is found")
 	}
+	if old.DeletedGroup(oldID) || !s.v.DeletedGroup(oldID) || s.v.DeletedGroup(oldID|1<<52) {
+		t.Fatal("the delete is proven by later views, and by those only")
+	}
 	s.must(wire.OpCreateStream, createStream("a"))
 	s.must(wire.OpCreateTopic, createTopic("a", "t", 3))
+	if !s.v.DeletedGroup(oldID) || s.v.DeletedGroup(oldID|1<<52) || old.DeletedGroup(oldID|1<<52) || s.v.DeletedGroup(7) {
+		t.Fatal("a group that lives, or is not born yet, was not deleted")
+	}
 	topic, p, _ := s.v.PartitionByGroupID(oldID | 1<<52)
 	if topic == nil || p.ID != 1 || p.Tag != 1 || topic.GroupCount() != 0 {
 		t.Fatalf("the new incarnation: %+v", p)
