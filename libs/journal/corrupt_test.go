@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -216,5 +217,82 @@ func fence(t *testing.T, disk *vfs.Mem, opt Options, j *Journal, rec *Recovered,
 	}
 	if found != len(images) {
 		t.Fatalf("%s, after the checkpoint: %d of %d groups as they were; %+v", name, found, len(images), rec.Corrupt)
+	}
+}
+
+// TestLastRecord flips every bit of the last record of a killed process's log, one at a time: the
+// record is complete, so each flip is corruption of a known group, never a tear.
+func TestLastRecord(t *testing.T) {
+	disk := vfs.NewMem(1)
+	j, _ := mustOpen(t, disk, nil)
+	mustWrite(t, j, prepare(1, 1, 100), prepare(2, 1, 100))
+	name, end := j.path(j.active().name), int(j.active().end)
+	mustWrite(t, j, prepare(1, 2, 100))
+	last := int(j.active().end)
+	disk.Kill()
+	for bit := end * 8; bit < last*8; bit++ {
+		c := disk.Clone(1)
+		c.Corrupt(name, func(b []byte) []byte { b[bit/8] ^= 1 << (bit % 8); return b })
+		j, rec := mustOpen(t, c, nil)
+		if len(rec.Groups) != 2 || headOf(rec, 1) != 2 || headOf(rec, 2) != 1 || len(rec.Groups[1].Faults) != 0 {
+			t.Fatalf("byte %d: %+v", bit/8-end, rec)
+		}
+		g := &rec.Groups[0]
+		if len(opsOf(t, j, g)) != 2 && len(g.Faults) == 0 {
+			t.Fatalf("byte %d: lost without a word: %+v", bit/8-end, rec)
+		}
+	}
+}
+
+// TestTornTail cuts the last write of a killed process at every byte: what was whole stays, the rest
+// is a tear and no damage.
+func TestTornTail(t *testing.T) {
+	disk := vfs.NewMem(1)
+	j, _ := mustOpen(t, disk, nil)
+	mustWrite(t, j, prepare(1, 1, 100))
+	name, end := j.path(j.active().name), int(j.active().end)
+	body := bytes.Repeat([]byte{0xEE}, 100)
+	first := Record{Kind: KindPrepare, Group: 1, Op: 2, Frame: frame(1, 2, body)}
+	second := Record{Kind: KindPrepare, Group: 2, Op: 1, Frame: frame(2, 1, body)}
+	mustWrite(t, j, first, second)
+	last := int(j.active().end)
+	disk.Kill()
+	const whole = headerSize + wire.HeaderSize + 100 // the rest is padding and footer
+	for at := end; at <= last; at++ {
+		c := disk.Clone(1)
+		c.Corrupt(name, func(b []byte) []byte { clear(b[at:]); return b })
+		for range 2 {
+			_, rec := mustOpen(t, c, nil)
+			want1, want2 := uint64(1), uint64(0)
+			if at-end >= whole {
+				want1 = 2
+			}
+			if at-end-int(first.diskSize()) >= whole {
+				want2 = 1
+			}
+			if h1, h2 := headOf(rec, 1), headOf(rec, 2); h1 != want1 || h2 != want2 {
+				t.Fatalf("cut at %d: heads %d and %d, want %d and %d", at-end, h1, h2, want1, want2)
+			}
+			if len(rec.Corrupt) > 0 {
+				t.Fatalf("cut at %d: %+v", at-end, rec.Corrupt)
+			}
+			c.Kill()
+		}
+	}
+}
+
+// TestAbsentFromCheckpoint: a group that a complete checkpoint does not hold was gone.
+func TestAbsentFromCheckpoint(t *testing.T) {
+	disk := vfs.NewMem(1)
+	j, _ := mustOpen(t, disk, nil)
+	mustWrite(t, j, prepare(1, 1, 100), prepare(2, 1, 100))
+	if err := j.Checkpoint(j.Position(), []Image{{Group: 1, Op: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, j, prepare(3, 1, 100))
+	disk.Kill()
+	_, rec := mustOpen(t, disk, nil)
+	if len(rec.Groups) != 2 || headOf(rec, 1) != 1 || headOf(rec, 3) != 1 || len(rec.Corrupt) > 0 {
+		t.Fatalf("%+v", rec)
 	}
 }

@@ -1,0 +1,91 @@
+package journal
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+)
+
+func benchOptions(b *testing.B) Options {
+	return Options{FS: vfs.NewOS(b.TempDir()), Dir: "loop-0", Budget: 16 << 30}
+}
+
+// BenchmarkWrite measures one round of one record, as a lone request pays it.
+func BenchmarkWrite(b *testing.B) {
+	for _, size := range []int{300, 1000, 10_000, 60_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			j, _, err := Open(benchOptions(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer j.Close()
+			r := &Round{Records: []Record{{Kind: KindPrepare, Group: 1, Op: 1, Frame: frame(1, 1, make([]byte, size))}}}
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := j.Write(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWriteGroups measures a turn that touches 256 groups.
+func BenchmarkWriteGroups(b *testing.B) {
+	j, _, err := Open(benchOptions(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	r := &Round{}
+	for g := range uint64(256) {
+		r.Records = append(r.Records, Record{Kind: KindPrepare, Group: g, Op: 1, Frame: frame(g, 1, make([]byte, 512))})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := j.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen measures the boot with a gigabyte of log.
+func BenchmarkOpen(b *testing.B) {
+	for _, size := range []int{500, 60_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			opt := benchOptions(b)
+			j, _, err := Open(opt)
+			if err != nil {
+				b.Fatal(err)
+			}
+			const total = 1 << 30
+			body := make([]byte, size)
+			r := &Round{}
+			n := uint64(0)
+			for j.Used() < total {
+				r.Records = r.Records[:0]
+				for range 100 {
+					n++
+					r.Records = append(r.Records, Record{Kind: KindPrepare, Group: n % 100, Op: n/100 + 1, Frame: frame(n%100, n/100+1, body)})
+				}
+				if err := j.Write(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+			j.Close()
+			b.SetBytes(total)
+			b.ReportMetric(float64(n), "records")
+			for b.Loop() {
+				j, rec, err := Open(opt)
+				if err != nil || len(rec.Corrupt) > 0 {
+					b.Fatal(err, rec.Corrupt)
+				}
+				b.StopTimer()
+				j.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}
