@@ -106,6 +106,10 @@ func TestSupersededConnection(t *testing.T) {
 	if a := older.call(wire.OpCreateStream, 0, wire.CreateStreamRequest{Name: []byte("s")}.Append(nil)); a.evicted != wire.EvictSessionTooLow {
 		t.Errorf("write of the older connection: %v", a.evicted)
 	}
+	newer.topic("other", "t", 1)
+	if a := older.call(wire.OpSendMessages, 0, sendBody(t, "other", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")); a.evicted != wire.EvictSessionTooLow {
+		t.Errorf("send of the older connection: %v", a.evicted)
+	}
 	older.ok(older.call(wire.OpLogout, 0, nil))
 	older.sock.Close()
 	eventually(t, "the older connection to be forgotten", func() bool { return w.core.clients.len() == 1 })

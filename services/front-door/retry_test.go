@@ -14,7 +14,7 @@ import (
 func TestSendIsRepeated(t *testing.T) {
 	w := start(t, nil)
 	c := w.root(t)
-	c.topic("s", "t", 2)
+	c.topic("s", "t", 3) // a send that chose anew at each repeat would end on partition 1
 	reasons := []link.Reason{link.ReasonUnknownGroup, link.ReasonBusy, link.ReasonNotPrimary, link.ReasonBehind}
 	w.parts.refuse = func(call *link.Call) bool {
 		if call.Header.Operation != wire.OpSendMessages || len(reasons) == 0 {
