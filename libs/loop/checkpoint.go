@@ -11,7 +11,7 @@ import (
 type snapshot struct {
 	at     journal.LSN
 	images []journal.Image
-	work   []Work
+	states []Image
 }
 
 // image captures every group. Everything below at is applied or covered by an image.
@@ -24,31 +24,32 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 	s := &snapshot{at: at, images: make([]journal.Image, 0, len(ids))}
 	for _, id := range ids {
 		g := l.groups[id]
-		state, w := g.Machine.Image(nil)
-		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied(), State: state}
+		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied()}
 		if img.Op > 0 {
 			g.applied.Put(img.Head[:])
 		}
 		s.images = append(s.images, img)
-		s.work = append(s.work, w)
+		s.states = append(s.states, g.Machine.Image())
 	}
 	return s
 }
 
-// run makes durable what the images count.
+// run makes durable what the images count, then encodes them.
 func (s *snapshot) run() error {
 	var errs []error
-	for _, w := range s.work {
-		if err := w.Run(); err != nil {
+	for i := range s.states {
+		if err := s.states[i].Run(); err != nil {
 			errs = append(errs, err)
+			continue
 		}
+		s.images[i].State = s.states[i].Encode(nil)
 	}
 	return errors.Join(errs...)
 }
 
 func (s *snapshot) done(err error) {
-	for _, w := range s.work {
-		w.Done(err)
+	for i := range s.states {
+		s.states[i].Done(err)
 	}
 }
 

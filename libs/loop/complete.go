@@ -134,14 +134,24 @@ func (l *Loop) fail(g *Group, op uint64, err error) {
 	if g.failed == 0 || op < g.failed {
 		g.failed = op
 	}
+	if errors.Is(err, journal.ErrFailed) {
+		l.lost = true
+		l.in = vsr.Input{Kind: vsr.InputWriteFailed, Now: l.env.Now(), Op: op, SyncLost: true}
+		l.step(g)
+	}
 	if l.Failed != nil {
 		l.Failed(err)
 	}
 }
 
 // restart cuts the failed tails once no round is in flight: waiting calls are refused (nothing of
-// them is in the log), the groups go on from their last good op.
+// them is in the log), the groups go on from their last good op. When the journal failed for good
+// the outcome is open and the groups stay halted.
 func (l *Loop) restart() {
+	code := wire.CodeTransientNotAccepted
+	if l.lost {
+		code = wire.CodeTransientNotCommitted
+	}
 	for _, g := range l.failing {
 		from := g.failed
 		g.failed = 0
@@ -150,9 +160,12 @@ func (l *Loop) restart() {
 		}
 		for op := max(from, g.tail.first); op < g.tail.next(); op++ {
 			if e := g.tail.at(op); e.call != nil {
-				e.call.Refuse(wire.CodeTransientNotAccepted, link.ReasonDiskFull)
+				e.call.Refuse(code, link.ReasonDiskFull)
 				e.call = nil
 			}
+		}
+		if l.lost {
+			continue
 		}
 		g.tail.cut(from)
 		g.Machine.Unstage(from)
@@ -160,5 +173,7 @@ func (l *Loop) restart() {
 	}
 	clear(l.failing)
 	l.failing = l.failing[:0]
-	l.env.Resume()
+	if !l.lost {
+		l.env.Resume()
+	}
 }

@@ -19,7 +19,9 @@ import (
 type EngineOptions struct {
 	FS      vfs.FS
 	Dir     string // of the journal
-	Suspect bool   // the page cache may have been lost since the log was written (rule D5)
+	Owner   journal.Owner
+	Suspect bool                       // the page cache may have been lost since the log was written (rule D5)
+	Durable func(loop int) journal.LSN // end of a loop's log at a clean stop, 0 if there was none
 	Log     hclog.Logger
 	Fatal   func(status int, reason error)
 
@@ -57,7 +59,7 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 		return nil, nil, fmt.Errorf("loop: %w", err)
 	}
 	j, recovered, err := journal.Open(journal.Options{
-		FS: o.FS, Dir: o.Dir, Suspect: o.Suspect, FileSize: o.FileSize, Budget: o.Budget, Reserve: o.Reserve,
+		FS: o.FS, Dir: o.Dir, Owner: o.Owner, Suspect: o.Suspect, Durable: o.durable(), FileSize: o.FileSize, Budget: o.Budget, Reserve: o.Reserve,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("loop: %w", err)
@@ -132,6 +134,16 @@ func (e *Engine) roundFailed(err error) {
 	if errors.Is(err, journal.ErrFailed) && e.options.Fatal != nil {
 		e.options.Fatal(3, err)
 	}
+}
+
+// End is where the log ends after Close.
+func (e *Engine) End() journal.LSN { return e.journal.Position() }
+
+func (o *EngineOptions) durable() journal.LSN {
+	if o.Durable == nil {
+		return 0
+	}
+	return o.Durable(int(o.Owner.Loop))
 }
 
 // Close finishes what is admitted, writes a last checkpoint and closes the journal.

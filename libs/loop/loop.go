@@ -60,6 +60,7 @@ type Loop struct {
 	dirty    []*Group // may have file work
 	finished []finished
 	failing  []*Group // with a failed round; restarted when no round is in flight
+	lost     bool     // the journal failed for good
 	parted   []*Group // removed; their buffers go when no round is in flight
 	working  int      // file work in flight
 }
@@ -197,13 +198,14 @@ func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
 	}
 	l.step(g)
 	if len(l.out.Append) == 0 {
-		return l.refuse(p, c, link.ReasonNotPrimary)
+		why := l.out.Refused[0]
+		return l.refuse(p, c, why.Code, reason(why.Why))
 	}
 	h := &l.out.Append[0].Header
 	staged, err := g.Machine.Stage(h, frame[wire.HeaderSize:])
 	if err != nil {
 		g.core.Rollback(h.Op)
-		return l.refuse(p, c, link.ReasonDiskFull)
+		return l.refuse(p, c, wire.CodeTransientNotAccepted, link.ReasonDiskFull)
 	}
 	h.Put(frame)
 	g.tail.push(entry{header: *h, frame: p.Frame, bytes: frame, call: c})
@@ -218,14 +220,26 @@ func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
 	return true
 }
 
-func (l *Loop) refuse(p *Proposal, c *link.Call, why link.Reason) bool {
+func (l *Loop) refuse(p *Proposal, c *link.Call, code wire.Code, why link.Reason) bool {
 	if p.Frame != nil {
 		p.Frame.Release()
 	}
 	if c != nil {
-		c.Refuse(wire.CodeTransientNotAccepted, why)
+		c.Refuse(code, why)
 	}
 	return false
+}
+
+func reason(w vsr.Why) link.Reason {
+	switch w {
+	case vsr.WhyNotPrimary:
+		return link.ReasonNotPrimary
+	case vsr.WhyWriteFailed:
+		return link.ReasonDiskFull
+	case vsr.WhyHalted:
+		return link.ReasonClosing
+	}
+	return link.ReasonBusy
 }
 
 // step runs the core on l.in; l.out is valid until the next step.

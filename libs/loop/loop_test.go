@@ -59,7 +59,7 @@ func (m *fakeMachine) Work(uint64, bool) *Work                                  
 func (m *fakeMachine) Pending() bool                                                    { return false }
 func (m *fakeMachine) Replay(*wire.PrepareHeader, []byte, journal.Location, bool) error { return nil }
 func (m *fakeMachine) Ready() error                                                     { return nil }
-func (m *fakeMachine) Image(dst []byte) ([]byte, Work)                                  { return dst, Work{} }
+func (m *fakeMachine) Image() Image                                                     { return Image{} }
 func (m *fakeMachine) Role(bool, uint32)                                                {}
 func (m *fakeMachine) Close()                                                           { m.closed = true }
 

@@ -47,6 +47,15 @@ type Work struct {
 	Done func(error)
 }
 
+// Image is a captured state. Run and Encode are called, in this order, on another goroutine: Run
+// makes durable what the state counts, and only then may it enter a checkpoint; Encode appends the
+// state. Done comes back on the loop once the checkpoint is durable, or failed.
+type Image struct {
+	Run    func() error
+	Encode func(dst []byte) []byte
+	Done   func(error)
+}
+
 // Machine is a group's replicated state, called only by its loop.
 type Machine interface {
 	// Admit decides on a request at the primary. It returns true with p filled, or answers the
@@ -73,10 +82,8 @@ type Machine interface {
 	// Ready ends the restart. An error fences the group: it stays hosted, answers its damage to
 	// every request and changes nothing on disk.
 	Ready() error
-	// Image captures the state a checkpoint stores for this group, covering every applied op. Run
-	// (any goroutine) makes durable what the state counts; only then may it enter the checkpoint.
-	// Done comes back on the loop.
-	Image(dst []byte) (state []byte, w Work)
+	// Image captures the state a checkpoint stores for this group, covering every applied op.
+	Image() Image
 	// Role tells the machine that it became or stopped being the acting primary.
 	Role(primary bool, view uint32)
 	// Close gives back what the machine holds; nothing is called after it.

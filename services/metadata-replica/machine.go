@@ -26,8 +26,6 @@ func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
 	op, body, code := c.Header.Operation, make([]byte, wire.HeaderSize, wire.HeaderSize+len(c.Body)+256), wire.Code(0)
 	switch op {
 	case wire.OpRegister, wire.OpLogout:
-	case wire.OpTruncatePartition:
-		body = append(body, c.Body...)
 	default:
 		op, body, code = v.Admit(body, &metadata.Request{
 			Operation: op, Body: c.Body, UserID: c.Header.UserID, Client: c.Header.Client,
@@ -54,15 +52,10 @@ func proposal(op wire.Operation, client wire.U128, request uint64, user uint32, 
 
 // settled asks the client table. It answers the call unless the request has to be ordered.
 func (r *Replica) settled(c *link.Call, v *metadata.View) bool {
-	h := &c.Header
-	var verdict metadata.Verdict
-	if h.Operation == wire.OpRegister {
-		verdict = v.PreflightRegister(h.Client, h.UserID)
-	} else {
-		verdict = v.Preflight(h.Client, h.Session, h.Request, h.RequestChecksum)
-	}
+	verdict := v.PreflightRequest(&c.Header)
 	switch verdict.Action {
-	case metadata.ActionAdmit:
+	case metadata.ActionAdmit, metadata.ActionFull:
+		// A full table makes room: the quietest client leaves, its request numbers are remembered.
 		return true
 	case metadata.ActionReplay:
 		rh := &verdict.Reply.Header
@@ -125,8 +118,9 @@ func (r *Replica) Ready() error {
 }
 
 // Image implements loop.Machine: the snapshot in its documented form.
-func (r *Replica) Image(dst []byte) ([]byte, loop.Work) {
-	return r.current.EncodeSnapshot(dst), loop.Work{Run: func() error { return nil }, Done: func(error) {}}
+func (r *Replica) Image() loop.Image {
+	view := r.current
+	return loop.Image{Run: func() error { return nil }, Encode: view.EncodeSnapshot, Done: func(error) {}}
 }
 
 // Role implements loop.Machine.

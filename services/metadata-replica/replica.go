@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -107,6 +108,9 @@ func (r *Replica) Stop(limit time.Duration) error {
 	r.gone.Wait()
 	return r.engine.Close(limit)
 }
+
+// End is the end of the log after Stop.
+func (r *Replica) End() journal.LSN { return r.engine.End() }
 
 // Serve implements link.Service.
 func (r *Replica) Serve(c *link.Call) {

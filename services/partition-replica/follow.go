@@ -90,14 +90,16 @@ func (p *Partition) applyPurge(body []byte) {
 	if err != nil || purge.Generation <= p.log.Generation() {
 		return
 	}
+	p.Settle()
 	p.offsets.purge(purge.Generation)
-	p.runRemoval(p.log.Purge(purge.Generation))
+	p.log.Purge(purge.Generation)
 	p.published, p.publishing, p.trimTo = 0, false, 0
 }
 
 func (p *Partition) applyTrim(body []byte) {
 	if trim, err := wire.DecodePartitionTrim(body); err == nil {
-		p.runRemoval(p.log.Trim(trim.UpToOffset))
+		p.Settle()
+		p.log.Trim(trim.UpToOffset)
 	}
 }
 

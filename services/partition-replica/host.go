@@ -30,6 +30,7 @@ func (r *Replica) openEngines(deps Deps) error {
 	for i := range n {
 		options := r.config.Engine
 		options.FS, options.Dir, options.Log, options.Fatal = deps.FS, loopDir(i), deps.Log, deps.Fatal
+		options.Owner.Loop += uint32(i)
 		e, recovered, err := loop.OpenEngine(options)
 		if err != nil {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
@@ -119,15 +120,16 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 		return nil
 	}
 	p := r.newPartition(e, id)
-	log, _, err := segment.Open(r.fs, p.dir, r.options(p), segment.State{Generation: part.PurgeGeneration})
+	log, _, err := segment.Open(r.fs, p.dir, r.options(p), segment.State{})
 	if err != nil {
 		r.log.Error("partition can not be created", "group", id, "error", err)
 		return nil
 	}
-	p.log, p.purged, p.offsets.generation = log, part.PurgeGeneration, part.PurgeGeneration
+	p.log = log
 	spec := r.spec(id)
 	spec.TimeFloor = part.CreatedAt
 	r.adopt(p, e.Born(spec, p))
+	p.followMetadata()
 	return p.group
 }
 

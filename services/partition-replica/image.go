@@ -12,15 +12,16 @@ import (
 
 // Image implements loop.Machine. Layout: length u32 and bytes of the segment state, then the
 // offset table.
-func (p *Partition) Image(dst []byte) ([]byte, loop.Work) {
+func (p *Partition) Image() loop.Image {
 	cp := p.log.Checkpoint()
-	at := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	dst = cp.State.Append(dst)
-	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
-	dst = p.offsets.appendTo(dst)
-	return dst, loop.Work{Run: cp.Run, Done: func(err error) {
-		p.log.Checkpointed(cp, err)
+	offsets := p.offsets.appendTo(nil)
+	return loop.Image{Run: cp.Run, Encode: func(dst []byte) []byte {
+		at := len(dst)
+		dst = cp.State.Append(append(dst, 0, 0, 0, 0))
+		binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+		return append(dst, offsets...)
+	}, Done: func(err error) {
+		p.runRemoval(p.log.Checkpointed(cp, err))
 		p.replica.fileFailed(p, err)
 	}}
 }

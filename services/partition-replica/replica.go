@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -116,6 +117,15 @@ func (r *Replica) Close(limit time.Duration) error {
 		}
 	}
 	return first
+}
+
+// Ends are the ends of the loops' logs after Close.
+func (r *Replica) Ends() []journal.LSN {
+	ends := make([]journal.LSN, len(r.engines))
+	for i, e := range r.engines {
+		ends[i] = e.End()
+	}
+	return ends
 }
 
 // Serve implements link.Service.

@@ -1,61 +1,53 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"github.com/whippet-mq/whippet/libs/buffer"
-	"github.com/whippet-mq/whippet/libs/service"
+	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/vfs"
 )
 
-// open takes the data directory: one process at a time, emptied first with --fresh.
-func (n *node) open() (lock vfs.File, err error) {
-	path := n.config.System.Path
-	if err := mkdir(path); err != nil {
-		return nil, service.WithExit(service.ExitConfig, fmt.Errorf("data directory: %w", err))
-	}
-	n.fs = vfs.NewOS(path)
-	lock, err = n.fs.Lock("lock")
+// claim takes the data directory: one process at a time, emptied first with --fresh.
+func (n *node) claim() (lock vfs.File, err error) {
+	lock, err = journal.LockDir(n.fs, ".")
 	if errors.Is(err, vfs.ErrLocked) {
-		return nil, fmt.Errorf("data directory %s is in use by another process", path)
+		return nil, fmt.Errorf("data directory %s is in use by another process", n.config.System.Path)
+	}
+	if err == nil && n.config.Fresh {
+		err = n.wipe()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if n.config.Fresh {
-		if err := wipe(path); err != nil {
-			return nil, fmt.Errorf("data directory: %w", err)
-		}
-	}
-	if err := n.config.RemoveCurrent(); err != nil {
-		return nil, err
-	}
-	n.pool = buffer.NewPool(int64(n.config.Limits.Memory))
 	return lock, nil
 }
 
 // wipe removes everything but the lock.
-func wipe(path string) error {
-	entries, err := os.ReadDir(path)
+func (n *node) wipe() error {
+	entries, err := n.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == "lock" {
+		if e.Name == "lock" {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+		if err := n.fs.RemoveAll(e.Name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return n.fs.SyncDir(".")
 }
 
-// suspect says whether page cache may have been lost since the last run.
-func (n *node) suspect() bool { return false }
-
-// closeSession notes that everything is synced.
-func (n *node) closeSession() error { return nil }
+// identity is the node's own, minted at the first start.
+func (n *node) identity() (journal.Identity, error) {
+	id := n.evidence.Identity
+	if n.evidence.HasIdentity {
+		return id, nil
+	}
+	_, _ = rand.Read(id.Cluster[:])
+	_, _ = rand.Read(id.Node[:])
+	return id, journal.WriteIdentity(n.fs, ".", id)
+}

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"time"
 
-	"lukechampine.com/blake3"
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -27,25 +30,48 @@ const drainLimit = 1500 * time.Millisecond
 // node is one process with all three roles.
 type node struct {
 	config    *service.Config
-	runtime   *service.Runtime
+	log       hclog.Logger
+	registry  *prometheus.Registry
 	fs        vfs.FS
 	pool      *buffer.Pool
 	fatal     chan error
+	evidence  *journal.Evidence
+	life      *journal.Life
 	metadata  *metadatareplica.Replica
 	partition *partitionreplica.Replica
 	front     *frontdoor.Server
 }
 
+func newNode(fs vfs.FS, config *service.Config, log hclog.Logger, registry *prometheus.Registry) *node {
+	return &node{
+		config: config, log: log, registry: registry, fs: fs, fatal: make(chan error, 1),
+		pool: buffer.NewPool(int64(config.Limits.Memory)),
+	}
+}
+
 // serve starts the roles from the log up, works until ctx is done and stops them from the sockets
 // down.
 func serve(ctx context.Context, r *service.Runtime) error {
-	n := &node{config: r.Config, runtime: r, fatal: make(chan error, 1)}
-	data, err := n.open()
+	path := r.Config.System.Path
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return service.WithExit(service.ExitConfig, fmt.Errorf("data directory: %w", err))
+	}
+	n := newNode(vfs.NewOS(path), r.Config, r.Log, r.Ops.Registry())
+	data, err := n.claim()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = data.Close() }()
-	if err := n.start(); err != nil {
+	if err := n.config.RemoveCurrent(); err != nil {
+		return err
+	}
+	if err := n.openRoles(); err != nil {
+		return err
+	}
+	if err := n.metadata.Damaged(); err != nil {
+		r.Ops.Condition("metadata").Degrade(err.Error())
+	}
+	if err := n.openFront(); err != nil {
 		return err
 	}
 	if err := r.Ready(service.Bound{TCP: n.front.Addr().String()}); err != nil {
@@ -59,45 +85,55 @@ func serve(ctx context.Context, r *service.Runtime) error {
 	}
 }
 
-// start opens every role on its log, then lets them serve.
-func (n *node) start() (err error) {
-	cluster := clusterID(n.config.Cluster.Name)
-	if n.metadata, err = n.openMetadata(cluster); err != nil {
+// openRoles opens the replicas on their logs and lets them serve. The session record of this life is
+// written in between: it takes the evidence of the last one away, and nothing is promised before it.
+func (n *node) openRoles() (err error) {
+	if n.evidence, err = journal.LoadEvidence(n.fs, "."); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	for _, d := range n.evidence.Corrupt {
+		n.log.Error("file is damaged", "file", d.File, "reason", d.Reason, "kept", d.Kept)
+	}
+	if n.evidence.Suspect {
+		n.log.Warn("the machine restarted without a clean stop: what was not synced may be lost")
+	}
+	id, err := n.identity()
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
+	}
+	cluster := wire.ClusterID(n.config.Cluster.Name)
+	if n.metadata, err = n.openMetadata(cluster, id.Node); err != nil {
 		return err
 	}
-	if n.partition, err = n.openPartitions(cluster); err != nil {
+	if n.partition, err = n.openPartitions(cluster, id.Node); err != nil {
 		return err
 	}
 	n.metadata.Partitions = n.partition
-	if n.front, err = n.openFront(cluster); err != nil {
-		return service.WithExit(service.ExitConfig, err)
+	if n.life, err = n.evidence.Begin(n.fs, ".", id); err != nil {
+		return fmt.Errorf("session record: %w", err)
 	}
 	n.metadata.Start()
 	n.partition.Start()
-	if err := n.metadata.Damaged(); err != nil {
-		n.runtime.Ops.Condition("metadata").Degrade(err.Error())
-	}
-	return n.front.Start()
+	return nil
 }
 
-// stop ends the roles in the order of the request path, so that each finishes what it took.
+// stop ends the roles in the order of the request path, so that each finishes what it took, and
+// closes the session once everything is synced.
 func (n *node) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	first := n.front.Stop(ctx)
-	if err := n.partition.Close(drainLimit); err != nil {
-		first = err
+	var errs []error
+	if n.front != nil {
+		errs = append(errs, n.front.Stop(ctx))
 	}
-	if err := n.metadata.Stop(drainLimit); err != nil {
-		first = err
+	errs = append(errs, n.partition.Close(drainLimit), n.metadata.Stop(drainLimit))
+	if err := errors.Join(errs[len(errs)-2:]...); err != nil {
+		return fmt.Errorf("stop: %w", err)
 	}
-	if first != nil {
-		return fmt.Errorf("stop: %w", first)
-	}
-	return n.closeSession()
+	return n.life.End(append([]journal.LSN{n.metadata.End()}, n.partition.Ends()...))
 }
 
-func (n *node) openMetadata(cluster wire.U128) (*metadatareplica.Replica, error) {
+func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica.Replica, error) {
 	c := n.config
 	cleaner := time.Duration(0)
 	if c.PersonalAccessToken.Cleaner.Enabled {
@@ -110,13 +146,13 @@ func (n *node) openMetadata(cluster wire.U128) (*metadatareplica.Replica, error)
 		TokenCleaner: cleaner,
 		Rebalance:    c.ConsumerGroup.RebalancingTimeout,
 		SessionClaim: c.Heartbeat.Interval,
-		Engine:       n.engine(c.Metadata.PrepareQueueDepth),
+		Engine:       n.engine(owner, 0, c.Metadata.PrepareQueueDepth),
 	}, metadatareplica.Deps{
-		FS: n.fs, Root: n.root, Log: n.runtime.Log.Named("metadata"), Registry: n.runtime.Ops.Registry(), Fatal: n.die,
+		FS: n.fs, Root: n.root, Log: n.log.Named("metadata"), Registry: n.registry, Fatal: n.die,
 	})
 }
 
-func (n *node) openPartitions(cluster wire.U128) (*partitionreplica.Replica, error) {
+func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionreplica.Replica, error) {
 	c := n.config
 	cleaner := time.Duration(0)
 	if c.DataMaintenance.Messages.CleanerEnabled {
@@ -136,33 +172,36 @@ func (n *node) openPartitions(cluster wire.U128) (*partitionreplica.Replica, err
 		TrashDelay:      c.Storage.TrashDelay,
 		LowWaterBytes:   uint64(c.Storage.LowWater),
 		LowWaterPercent: 5,
-		Engine:          n.engine(c.Partition.PrepareQueueDepth),
+		Engine:          n.engine(owner, 1, c.Partition.PrepareQueueDepth),
 	}, partitionreplica.Deps{
-		FS: n.fs, Follower: n.metadata, Pool: n.pool, Log: n.runtime.Log.Named("partition"),
-		Registry: n.runtime.Ops.Registry(), Fatal: n.die,
+		FS: n.fs, Follower: n.metadata, Pool: n.pool, Log: n.log.Named("partition"),
+		Registry: n.registry, Fatal: n.die,
 	})
 }
 
 // maxOffsets is how many consumer offsets a partition keeps per kind (released-clients.md 3.3).
 const maxOffsets = 4096
 
-func (n *node) engine(pipeline int) loop.EngineOptions {
+func (n *node) engine(owner [16]byte, number uint32, pipeline int) loop.EngineOptions {
 	c := n.config
 	return loop.EngineOptions{
-		Suspect:  n.suspect(),
+		Owner:    journal.Owner{Node: owner, Loop: number},
+		Suspect:  n.evidence.Suspect,
+		Durable:  n.evidence.End,
 		Limits:   loop.Limits{Pipeline: pipeline, Queue: 2 * pipeline},
 		FileSize: int64(c.Journal.FileSize), Budget: int64(c.Journal.Budget), Reserve: int64(c.Storage.Reserve),
 		Workers: 4,
 	}
 }
 
-func (n *node) openFront(cluster wire.U128) (*frontdoor.Server, error) {
+// openFront starts the listeners.
+func (n *node) openFront() (err error) {
 	c := n.config
 	heartbeat := time.Duration(0)
 	if c.Heartbeat.Enabled {
 		heartbeat = c.Heartbeat.Interval
 	}
-	return frontdoor.New(frontdoor.Config{
+	n.front, err = frontdoor.New(frontdoor.Config{
 		Address: c.TCP.Address,
 		TLS: frontdoor.TLS{
 			Enabled: c.TCP.TLS.Enabled, CertFile: c.TCP.TLS.CertFile, KeyFile: c.TCP.TLS.KeyFile, SelfSigned: c.TCP.TLS.SelfSigned,
@@ -173,13 +212,17 @@ func (n *node) openFront(cluster wire.U128) (*frontdoor.Server, error) {
 		Heartbeat:       heartbeat,
 		TokensPerUser:   c.PersonalAccessToken.MaxTokensPerUser,
 		PasswordWorkers: c.Limits.Logins,
-		ClusterID:       cluster,
+		ClusterID:       wire.ClusterID(c.Cluster.Name),
 		DataDir:         c.System.Path,
 	}, frontdoor.Deps{
 		Metadata:   n.metadata,
 		Partitions: func(uint64) link.Service { return n.partition },
-		Follower:   n.metadata, Pool: n.pool, Logger: n.runtime.Log.Named("front-door"), Registry: n.runtime.Ops.Registry(),
+		Follower:   n.metadata, Pool: n.pool, Logger: n.log.Named("front-door"), Registry: n.registry,
 	})
+	if err != nil {
+		return service.WithExit(service.ExitConfig, err)
+	}
+	return n.front.Start()
 }
 
 // root makes the first user.
@@ -189,22 +232,20 @@ func (n *node) root() (metadata.RootUser, error) {
 		return metadata.RootUser{}, err
 	}
 	hash := frontdoor.HashPassword([]byte(user.Password.Reveal()))
-	n.runtime.Log.Info("root user created", "name", user.Name, "password", user.From)
+	n.log.Info("root user created", "name", user.Name, "password", user.From)
 	return metadata.RootUser{Name: user.Name, PasswordHash: hash}, nil
 }
 
-// die ends the process: its log can not be trusted any more.
+// die ends the process: its log can not be trusted any more. The session record says so first, so
+// that the next life does not take the log for whole.
 func (n *node) die(status int, reason error) {
+	if n.life != nil {
+		if err := n.life.RaiseSuspect(); err != nil {
+			reason = errors.Join(reason, err)
+		}
+	}
 	select {
 	case n.fatal <- service.WithExit(status, reason):
 	default:
 	}
 }
-
-// clusterID is the first 16 bytes of BLAKE3(name), in digest order (replica-wire.md 3.4).
-func clusterID(name string) wire.U128 {
-	sum := blake3.Sum256([]byte(name))
-	return wire.DecodeU128(sum[:16])
-}
-
-func mkdir(path string) error { return os.MkdirAll(path, 0o750) }
