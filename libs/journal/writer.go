@@ -39,7 +39,8 @@ type Writer struct {
 	queue   []*Round
 	queued  int64 // bytes of records in queue or being written
 	writing bool
-	refuse  error // ErrFull until Resume
+	refuse  error  // ErrFull until Resume
+	written []Done // of the writer goroutine, or of TryInline while it writes
 	toSync  []Done
 	stale   bool // bytes were written since the last sync began
 	closing bool
@@ -216,19 +217,21 @@ func (w *Writer) settle(bytes int64, err error) {
 // waits for it, which keeps completions in order.
 func (w *Writer) complete(at LSN, err error) {
 	w.mu.Lock()
-	for _, r := range w.batch {
+	written := w.written[:0]
+	for i, r := range w.batch {
+		done := Done{Seq: r.Seq, LSN: at, Err: err}
+		w.batch[i] = nil
 		if r.Sync && err == nil {
-			w.toSync = append(w.toSync, Done{Seq: r.Seq, LSN: at})
+			w.toSync = append(w.toSync, done)
 			w.sync.Signal()
+		} else {
+			written = append(written, done)
 		}
 	}
+	w.written = written
 	w.mu.Unlock()
-	for i, r := range w.batch {
-		seq, wait := r.Seq, r.Sync && err == nil
-		w.batch[i] = nil
-		if !wait {
-			w.notify(Done{Seq: seq, LSN: at, Err: err})
-		}
+	for _, done := range written {
+		w.notify(done)
 	}
 }
 
