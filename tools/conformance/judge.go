@@ -131,6 +131,9 @@ type span struct{ want, n, got int }
 func newMatcher(step *Step, want, got []byte) *matcher {
 	m := &matcher{want: want, got: got, records: append([]Field(nil), step.AnyOrder...)}
 	m.masks = append(append(m.masks, step.Mask...), step.Loose...)
+	for _, f := range step.Want {
+		m.masks = append(m.masks, Field{Off: f.Off, Len: f.Len})
+	}
 	byOffset := func(f []Field) { sort.SliceStable(f, func(i, j int) bool { return f[i].Off < f[j].Off }) }
 	byOffset(m.masks)
 	byOffset(m.records)
@@ -153,7 +156,17 @@ func (m *matcher) match(w, wEnd, g, gEnd int) bool {
 		w, g = w+n, next
 		m.furthest = max(m.furthest, g)
 	}
-	return g == gEnd
+	return g == gEnd || w == len(m.want) && m.openEnded()
+}
+
+// openEnded reports whether the expected frame, recorded without its last part, may go on.
+func (m *matcher) openEnded() bool {
+	for _, f := range m.masks {
+		if f.Form == "rest" && f.Off == len(m.want) {
+			return true
+		}
+	}
+	return false
 }
 
 // recordsAt returns the records without order that begin at w.

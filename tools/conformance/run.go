@@ -97,13 +97,7 @@ func (r *runner) playAll(dir string, shared, own []*Scenario) error {
 			if len(part) == 0 {
 				return nil
 			}
-			server := process.New(r.Binary, filepath.Join(dir, fmt.Sprintf("shared-%d", i)), nil)
-			if err := server.Start(); err != nil {
-				return err
-			}
-			defer server.Kill()
-			r.playShared(server, part)
-			return server.Stop()
+			return r.playPart(filepath.Join(dir, fmt.Sprintf("shared-%d", i)), part)
 		}
 	}
 	close(tasks)
@@ -118,6 +112,38 @@ func (r *runner) playAll(dir string, shared, own []*Scenario) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// playPart plays scenarios on one server. When it dies the scenario at hand has failed, and the rest
+// goes on with a new one.
+func (r *runner) playPart(dir string, part []*Scenario) error {
+	for life := 0; len(part) > 0; life++ {
+		server := process.New(r.Binary, filepath.Join(dir, fmt.Sprint(life)), nil)
+		if err := server.Start(); err != nil {
+			return err
+		}
+		for len(part) > 0 && server.Alive() {
+			r.playShared(server, part[:1])
+			part = part[1:]
+		}
+		if server.Alive() {
+			return server.Stop()
+		}
+		r.died(server.LastWords())
+	}
+	return nil
+}
+
+// died adds a dead server's last words to the failure it caused.
+func (r *runner) died(words string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.results) - 1; i >= 0; i-- {
+		if last := &r.results[i]; last.Verdict == Failed {
+			last.Err = fmt.Errorf("%w; THE SERVER DIED: %s", last.Err, words)
+			return
+		}
+	}
 }
 
 // playOwn gives s a server nobody used before.

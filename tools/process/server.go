@@ -33,11 +33,19 @@ type Server struct {
 	address string
 }
 
+// dataDir is absolute too, for the same reason as the program's path.
+func dataDir(dir string) string {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	return filepath.Join(dir, "data")
+}
+
 // New prepares a server of the binary bin with its data under dir. Root is iggy / iggy unless env
 // says otherwise; env adds to or replaces the settings every server here starts with.
 func New(bin, dir string, env map[string]string) *Server {
 	settings := map[string]string{
-		"IGGY_SYSTEM_PATH":       filepath.Join(dir, "data"),
+		"IGGY_SYSTEM_PATH":       dataDir(dir),
 		"IGGY_ROOT_USERNAME":     "iggy",
 		"IGGY_ROOT_PASSWORD":     "iggy",
 		"IGGY_TCP_ADDRESS":       "127.0.0.1:0",
@@ -48,6 +56,9 @@ func New(bin, dir string, env map[string]string) *Server {
 	}
 	for k, v := range env {
 		settings[k] = v
+	}
+	if path, err := filepath.Abs(bin); err == nil {
+		bin = path // the process runs in a directory of its own
 	}
 	s := &Server{bin: bin, dir: dir}
 	for _, kv := range os.Environ() {
@@ -137,7 +148,7 @@ func (s *Server) Address() string {
 }
 
 // Data is the data directory, Log the file with everything the server printed.
-func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
+func (s *Server) Data() string { return dataDir(s.dir) }
 func (s *Server) Log() string  { return filepath.Join(s.dir, "server.log") }
 
 func (s *Server) published() string { return filepath.Join(s.Data(), "runtime", "current_config.toml") }
@@ -196,6 +207,31 @@ func (s *Server) Restart(kill bool) error {
 		return err
 	}
 	return s.Start()
+}
+
+// Alive reports whether the process runs.
+func (s *Server) Alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return false
+	}
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// LastWords is the beginning of the last panic in the log, else the end of the log.
+func (s *Server) LastWords() string {
+	b, _ := os.ReadFile(s.Log())
+	at := max(bytes.LastIndex(b, []byte("\npanic: ")), bytes.LastIndex(b, []byte("\nfatal error: ")))
+	if at < 0 {
+		return s.tail()
+	}
+	return string(b[at:min(len(b), at+logTail)])
 }
 
 // tail is the end of the log.
