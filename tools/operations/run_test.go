@@ -66,6 +66,11 @@ func TestRunScript(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(try, "\n"), out)
 	}
 	contains(t, string(out), "hello")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(readme), try[1], try[2]) // what people copy is what ran
 
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
