@@ -103,8 +103,8 @@ func (l *Loop) apply(g *Group, commit uint64) {
 // finish publishes what this turn applied, then hands the answered calls back.
 func (l *Loop) finish() {
 	for i, g := range l.settling {
-		g.Machine.Settle()
 		g.settle = false
+		g.Machine.Settle()
 		l.settling[i] = nil
 		l.markDirty(g)
 	}

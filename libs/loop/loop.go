@@ -101,9 +101,17 @@ func (l *Loop) Turn(events []Event) {
 			l.done(ev.Done)
 		}
 	}
-	for l.drainQueues(); l.submit(); l.drainQueues() {
+	l.conclude()
+}
+
+// conclude submits what the events produced and finishes what is answered; machines may propose ops
+// of their own when they settle.
+func (l *Loop) conclude() {
+	for again := true; again; again = l.written != nil || l.durable != nil {
+		for l.drainQueues(); l.submit(); l.drainQueues() {
+		}
+		l.finish()
 	}
-	l.finish()
 }
 
 // record puts a record of a group into this turn's round.

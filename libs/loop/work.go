@@ -29,9 +29,7 @@ func (l *Loop) Tick() {
 	if l.Ticked != nil {
 		l.Ticked()
 	}
-	for l.drainQueues(); l.submit(); l.drainQueues() {
-	}
-	l.finish()
+	l.conclude()
 }
 
 func (l *Loop) work(g *Group, force bool) {

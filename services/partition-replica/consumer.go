@@ -70,6 +70,7 @@ func (p *Partition) applyStore(h *wire.PrepareHeader, body []byte, c *link.Call)
 	req, err := wire.DecodeStoreOffset(body)
 	if err == nil {
 		p.offsets.set(loggedKey(req.Consumer), req.Offset, h.Client == autoCommitClient)
+		p.moved = true
 	}
 	answerEmpty(c)
 }
@@ -78,6 +79,7 @@ func (p *Partition) applyDelete(body []byte, c *link.Call) {
 	req, err := wire.DecodeDeleteOffset(body)
 	if err == nil {
 		p.offsets.remove(loggedKey(req.Consumer))
+		p.moved = true
 	}
 	answerEmpty(c)
 }

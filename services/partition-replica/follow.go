@@ -123,6 +123,7 @@ func (p *Partition) proposeTrim(rt segment.Retention) {
 	if _, part, ok := p.replica.follower.View().PartitionByGroupID(p.id); ok && part.TrimTo > 0 && part.PurgeGeneration == p.log.Generation() {
 		rt.Watermark, rt.HasWatermark = part.TrimTo, true
 	}
+	p.held = rt.HasWatermark && p.log.View().Start() <= rt.Watermark
 	upTo, ok := p.log.TrimPlan(rt)
 	if !ok || upTo+1 <= p.trimTo {
 		return

@@ -29,6 +29,8 @@ type Partition struct {
 	staged  []stagedOp // sends that are not applied yet, in op order
 	purged  uint64     // generation proposed last
 	trimTo  uint64     // trim proposed last, its offset + 1
+	held    bool       // a DeleteSegments waits for consumers to pass its segments
+	moved   bool       // a stored offset changed since the last settle
 	fence   atomic.Pointer[segment.Damage]
 	seen    atomic.Pointer[metadata.View] // view that wanted was read from
 	wanted  atomic.Uint64                 // purge generation the metadata asks for
@@ -130,6 +132,10 @@ func (p *Partition) Settle() {
 		p.log.Publish(p.published)
 		p.publishing = false
 	}
+	if p.held && p.moved {
+		p.proposeTrim(segment.Retention{})
+	}
+	p.moved = false
 }
 
 // fact is what statistics show of the partition.
