@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -20,6 +21,9 @@ func checkpointName(at LSN) string { return fmt.Sprintf("%s%020d", checkpointPre
 // Checkpoint writes the images and lets go of the log files nobody needs any more. It may run
 // beside writes.
 //
+// Groups that recovery found faulty stay so: they are fenced in the images, and added to them if the
+// caller left them out, until Heal or a record that ends their life.
+//
 // at is a position whose records the caller has all taken into account (Done.LSN of the last round
 // it has processed): the images hold every group that exists at that point, fenced ones included,
 // each at an op that is committed and whose effects outside the journal are durable. A group that
@@ -33,6 +37,7 @@ func (j *Journal) Checkpoint(at LSN, images []Image) error {
 	j.mu.Lock()
 	err := j.usable()
 	old := j.checkpoint
+	images = j.fence(images)
 	j.mu.Unlock()
 	if err != nil {
 		return err
@@ -148,9 +153,9 @@ func (w *imageWriter) flush() {
 // dropBelow lets go of the longest run of oldest files that hold nothing above the images, and of
 // the checkpoint before. j.mu is held.
 func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
-	covered := make(map[uint64]uint64, len(images))
+	covered := make(map[uint64]*Image, len(images))
 	for i := range images {
-		covered[images[i].Group] = images[i].Op
+		covered[images[i].Group] = &images[i]
 	}
 	j.applyUndo(at)
 	for len(j.files) > 1 && j.files[0].endLSN() <= at && j.files[0].within(covered) {
@@ -196,12 +201,50 @@ func (j *Journal) applyUndo(at LSN) {
 	j.undo = later
 }
 
-// within reports whether every prepare in f is covered by an image or belongs to a group that is gone.
-func (f *logFile) within(covered map[uint64]uint64) bool {
+// within reports whether every prepare in f is covered by an image or belongs to a group that is
+// gone. Entries of a fenced group above its image do not hold the log up: the file is kept aside.
+func (f *logFile) within(covered map[uint64]*Image) bool {
+	kept := false
 	for _, h := range f.heads.list {
-		if op, ok := covered[h.group]; ok && h.op > op {
+		m := covered[h.group]
+		if m == nil || h.op <= m.Op {
+			continue
+		}
+		if !m.Fenced {
 			return false
 		}
+		kept = true
 	}
+	f.damaged = f.damaged || kept
 	return true
+}
+
+// fence returns the images with the faulty groups fenced and complete. j.mu is held.
+func (j *Journal) fence(images []Image) []Image {
+	if len(j.faulty) == 0 {
+		return images
+	}
+	images = slices.Clone(images)
+	for _, group := range j.faulty {
+		i := slices.IndexFunc(images, func(m Image) bool { return m.Group == group })
+		if i < 0 {
+			i = len(images)
+			images = append(images, Image{Group: group})
+		}
+		images[i].Fenced = true
+	}
+	return images
+}
+
+// Heal says that a group which recovery found faulty has all it should again.
+func (j *Journal) Heal(group uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.heal(group)
+}
+
+func (j *Journal) heal(group uint64) {
+	if i := slices.Index(j.faulty, group); i >= 0 {
+		j.faulty = slices.Delete(j.faulty, i, i+1)
+	}
 }

@@ -67,8 +67,9 @@ type Journal struct {
 	digest []byte
 	single [1]*Round
 
-	undo   []undo  // what records took back from files still there
-	bodies fileSet // large bodies written since the last SyncAll
+	undo   []undo   // what records took back from files still there
+	faulty []uint64 // groups with faults, by recovery
+	bodies fileSet  // large bodies written since the last SyncAll
 
 	syncing    sync.Mutex // one sync at a time
 	toSync     []vfs.File

@@ -36,6 +36,11 @@ func Open(o Options) (*Journal, *Recovered, error) {
 	j.readImages(r, d.checkpoints)
 	r.files = chain(d.logs)
 	r.read()
+	for i := range out.Groups {
+		if len(out.Groups[i].Faults) > 0 {
+			j.faulty = append(j.faulty, out.Groups[i].Group)
+		}
+	}
 	if err := j.adopt(r, d); err != nil {
 		return nil, nil, errors.Join(err, j.abandon(d))
 	}

@@ -234,6 +234,9 @@ func (r *recovery) conclude(g *groupState) {
 	if g.log.Gone {
 		return
 	}
+	if g.log.Image != nil && g.log.Image.Fenced {
+		g.fault(FaultFenced, g.base+1, 0, r.images.at)
+	}
 	next := g.base + 1
 	for i := 0; i < len(g.log.Entries); i++ {
 		e := &g.log.Entries[i]

@@ -99,7 +99,9 @@ type Image struct {
 	Group, Op, Commit uint64
 	Head              [wire.HeaderSize]byte // header of the prepare Op; zero if Op is 0
 	State             []byte
-	Fenced            bool // the group is out of service; it must stay in every checkpoint all the same
+	// Fenced: the group is out of service. Checkpoint sets it for groups that recovery found faulty
+	// until Heal, or a born or gone record, says otherwise.
+	Fenced bool
 }
 
 // Errors of the write side. ErrFull leaves the journal usable: nothing of the round is in the log.
@@ -172,10 +174,12 @@ const (
 	FaultRecord
 	// FaultOrder: an entry replaced another one without a truncate record.
 	FaultOrder
+	// FaultFenced: an earlier recovery found a fault, and nobody healed it since.
+	FaultFenced
 )
 
 func (k FaultKind) String() string {
-	names := [...]string{"", "damaged entries", "missing entries", "possibly missing entries", "damaged image", "damaged record", "entry out of order"}
+	names := [...]string{"", "damaged entries", "missing entries", "possibly missing entries", "damaged image", "damaged record", "entry out of order", "fenced earlier"}
 	if int(k) < len(names) {
 		return names[k]
 	}

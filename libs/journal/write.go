@@ -217,9 +217,11 @@ func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
 				j.undone(f, rec.Group, rec.Op-1)
 				j.touched.set(rec.Group, rec.Op-1)
 			case KindBorn:
+				j.heal(rec.Group)
 				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, 0)
 			case KindGone:
+				j.heal(rec.Group)
 				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, digestGone)
 			}
