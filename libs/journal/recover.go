@@ -220,6 +220,7 @@ func (r *recovery) finish() {
 		r.damage(last, last.end, int64(r.opt.Durable-r.out.End), "the log is shorter than it was when the node stopped")
 		r.windows = append(r.windows, window{r.out.End, r.opt.Durable})
 	}
+	r.out.Durable = max(r.synced, min(r.opt.Durable, r.out.End))
 	slices.Sort(r.order)
 	r.out.Groups = make([]GroupLog, 0, len(r.order))
 	for _, id := range r.order {

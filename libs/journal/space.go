@@ -16,6 +16,26 @@ func (j *Journal) reserveFiles() int {
 	return int((j.opt.Reserve + j.opt.FileSize - 1) / j.opt.FileSize)
 }
 
+// recycledFiles is how many spares are kept beyond the reserve: what fills up until the next
+// checkpoint. Writing into blocks a file already has is much faster than into new ones.
+func (j *Journal) recycledFiles() int { return max(1, int(j.opt.Budget/2/j.opt.FileSize)) }
+
+// FreeSpares gives the recycled files beyond the reserve back to the file system, for a disk that
+// runs full.
+func (j *Journal) FreeSpares() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.spares) > j.reserveFiles() {
+		last := len(j.spares) - 1
+		if err := j.fs.Remove(j.path(j.spares[last].name)); err != nil {
+			return err
+		}
+		j.spares = j.spares[:last]
+		j.dirty = true
+	}
+	return nil
+}
+
 // room returns the active file with space for need more bytes, rolling to a new one when they do
 // not fit. Rounds that are not reserved get nothing while the reserve is in use. j.mu is held.
 func (j *Journal) room(need int64, reserved bool) (*logFile, error) {
@@ -163,7 +183,7 @@ func (j *Journal) release(f *logFile) error {
 	if f.damaged {
 		return j.fs.Rename(j.path(f.name), j.path(f.name)+damagedSuffix)
 	}
-	if len(j.spares) > j.reserveFiles() || f.size < j.opt.FileSize {
+	if len(j.spares) >= j.reserveFiles()+j.recycledFiles() || f.size < j.opt.FileSize {
 		return j.fs.Remove(j.path(f.name))
 	}
 	s := spare{name: fmt.Sprintf("%s%020d", sparePrefix, j.nspare), size: f.size}

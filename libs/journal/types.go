@@ -121,8 +121,12 @@ type Recovered struct {
 	Groups     []GroupLog // ascending group id
 	End        LSN        // where the recovered log ended
 	Checkpoint LSN        // position of the checkpoint used; 0 = none
-	Torn       int64      // bytes cut from the tail by the tear rule
-	Corrupt    []Damage   // what was found damaged, in log order; empty on a healthy directory
+	// Durable is the position below which everything was known durable. After a power cut an entry
+	// above it whose large body does not verify was never acknowledged as synced: its owner cuts the
+	// group's log there. Below, and after a kill, it is corruption.
+	Durable LSN
+	Torn    int64    // bytes cut from the tail by the tear rule
+	Corrupt []Damage // what was found damaged, in log order; empty on a healthy directory
 }
 
 // GroupLog is one group: its image, if any, and the entries above it in ascending op order. Without

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -20,8 +21,16 @@ const digestGone = ^uint64(0)
 // Write appends the round's records after writing its large bodies; with r.Sync everything is
 // durable when it returns. ErrFull leaves the log as it was; any other error is final.
 func (j *Journal) Write(r *Round) error {
-	if err := j.WriteLarge(r); err != nil {
-		return err
+	if len(r.Large) > 0 {
+		files, err := j.WriteBodies([]*Round{r}, nil)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := f.Sync(); err != nil {
+				return j.Fail(err)
+			}
+		}
 	}
 	j.mu.Lock()
 	j.single[0] = r
@@ -55,44 +64,39 @@ func (j *Journal) MarkSynced() error {
 	return j.append(nil)
 }
 
-// WriteLarge writes the round's bodies to their segments, the ones in need of it durably; it comes
-// before AppendRounds. ErrFull is the only error after which nothing is lost: the bytes are above
-// all that any record names. Any other error is final.
-func (j *Journal) WriteLarge(r *Round) error {
-	if len(r.Large) == 0 {
-		return nil
+// WriteBodies writes the large bodies of rounds to their segments; it comes before AppendRounds. The
+// files in need of it must be synced in between: they are appended to sync, each once. ErrFull is the
+// only error after which nothing is lost: the bytes are above all that any record names. Any other
+// error is final.
+func (j *Journal) WriteBodies(rounds []*Round, sync []vfs.File) ([]vfs.File, error) {
+	for _, r := range rounds {
+		for i := range r.Large {
+			l := &r.Large[i]
+			if _, err := l.File.WriteAt(l.Data, l.Pos); err != nil {
+				if vfs.IsFull(err) {
+					return sync, spaceError(err)
+				}
+				return sync, j.Fail(err)
+			}
+			if r.Sync || l.Sync {
+				if !slices.Contains(sync, l.File) {
+					sync = append(sync, l.File)
+				}
+				continue
+			}
+			j.mu.Lock()
+			j.bodies.add(l.File)
+			j.mu.Unlock()
+		}
 	}
-	err := j.writeLarge(r)
-	if err == nil || errors.Is(err, ErrFull) {
-		return err
-	}
+	return sync, nil
+}
+
+// Fail makes err the journal's final error: a write or sync its records rest on has failed.
+func (j *Journal) Fail(err error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.fail(err)
-}
-
-func (j *Journal) writeLarge(r *Round) error {
-	for i := range r.Large {
-		if _, err := r.Large[i].File.WriteAt(r.Large[i].Data, r.Large[i].Pos); err != nil {
-			return spaceError(err)
-		}
-	}
-	for i := range r.Large {
-		f := r.Large[i].File
-		if i > 0 && f == r.Large[i-1].File {
-			continue
-		}
-		if r.Sync || r.Large[i].Sync {
-			if err := f.Sync(); err != nil {
-				return err
-			}
-			continue
-		}
-		j.mu.Lock()
-		j.bodies.add(f)
-		j.mu.Unlock()
-	}
-	return nil
 }
 
 // fileSet is a set of files in order of insertion.

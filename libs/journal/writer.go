@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
 )
 
 // SyncInterval is how long written bytes wait for a sync that nobody asked for.
@@ -14,6 +16,9 @@ const (
 	batchBytes  = 8 << 20
 	inlineBytes = 64 << 10
 )
+
+// bodySyncs is how many segment files are synced at a time.
+const bodySyncs = 16
 
 // Writer runs a Journal behind two goroutines.
 //
@@ -48,8 +53,9 @@ type Writer struct {
 	timer   *time.Timer
 	due     bool // the timer asks for a sync
 
-	batch  []*Round  // of the writer goroutine
-	inline [1]*Round // of the caller of TryInline that set writing
+	batch  []*Round   // of the writer goroutine
+	bodies []vfs.File // of the writer goroutine
+	inline [1]*Round  // of the caller of TryInline that set writing
 	gone   sync.WaitGroup
 	tasks  sync.WaitGroup
 }
@@ -189,12 +195,38 @@ func (w *Writer) take() (bytes int64) {
 
 // writeBatch writes the large bodies and then the records of the batch.
 func (w *Writer) writeBatch() (LSN, error) {
-	for _, r := range w.batch {
-		if err := w.j.WriteLarge(r); err != nil {
-			return 0, err
-		}
+	files, err := w.j.WriteBodies(w.batch, w.bodies[:0])
+	w.bodies = files
+	if err == nil {
+		err = w.syncBodies(files)
+	}
+	clear(files)
+	if err != nil {
+		return 0, err
 	}
 	return w.j.AppendRounds(w.batch)
+}
+
+// syncBodies syncs segment files side by side: the disk takes their writes together.
+func (w *Writer) syncBodies(files []vfs.File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	errs := make([]error, len(files))
+	var some sync.WaitGroup
+	limit := make(chan struct{}, bodySyncs)
+	for i, f := range files {
+		limit <- struct{}{}
+		some.Go(func() {
+			errs[i] = f.Sync()
+			<-limit
+		})
+	}
+	some.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return w.j.Fail(err)
+	}
+	return nil
 }
 
 // settle ends a write. w.mu is held.
