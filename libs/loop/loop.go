@@ -154,7 +154,7 @@ func (l *Loop) call(c *link.Call) {
 	switch {
 	case g.failed != 0:
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonDiskFull)
-	case len(g.queue) > 0 || g.tail.count >= l.limits.Pipeline:
+	case len(g.queue) > 0 || g.tail.count >= l.limits.Pipeline || g.Machine.Blocked():
 		if len(g.queue) >= l.limits.Queue {
 			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
 			return
@@ -176,7 +176,7 @@ func (l *Loop) admit(g *Group, c *link.Call) {
 func (l *Loop) drainQueues() {
 	for _, g := range l.touched {
 		n := 0
-		for n < len(g.queue) && g.failed == 0 && g.tail.count < l.limits.Pipeline {
+		for n < len(g.queue) && g.failed == 0 && g.tail.count < l.limits.Pipeline && !g.Machine.Blocked() {
 			c := g.queue[n]
 			g.queue[n] = nil
 			n++

@@ -35,9 +35,10 @@ func (e *fakeEnv) take() (r *journal.Round)     { r, e.rounds = e.rounds[0], e.r
 type fakeMachine struct {
 	staged, applied []byte
 	visible         int
-	closed          bool
+	closed, blocked bool
 }
 
+func (m *fakeMachine) Blocked() bool { return m.blocked }
 func (m *fakeMachine) Admit(c *link.Call, p *Proposal) bool {
 	buf := append(make([]byte, wire.HeaderSize), c.Body...)
 	*p = Proposal{Operation: wire.OpSendMessages, Buf: buf, BodyStart: wire.HeaderSize, BodyLen: len(c.Body)}
@@ -154,6 +155,22 @@ func TestFullPipelineQueuesThenRefuses(t *testing.T) {
 	r.complete(nil)
 	r.complete(nil)
 	if !isFinished(b) || !isFinished(queued) || string(r.state.applied) != "abc" {
+		t.Fatalf("applied %q", r.state.applied)
+	}
+}
+
+func TestBlockedMachineMakesCallsWait(t *testing.T) {
+	r := newRig(t, 8, 8)
+	first := r.send('a')
+	r.state.blocked = true
+	waits := r.send('b')
+	if len(r.state.staged) != 1 {
+		t.Fatal("a call was staged while the machine was blocked")
+	}
+	r.state.blocked = false
+	r.complete(nil)
+	r.complete(nil)
+	if !isFinished(first) || !isFinished(waits) || string(r.state.applied) != "ab" {
 		t.Fatalf("applied %q", r.state.applied)
 	}
 }

@@ -58,6 +58,9 @@ type Image struct {
 
 // Machine is a group's replicated state, called only by its loop.
 type Machine interface {
+	// Blocked reports that an op in flight must be applied before anything else is admitted; calls
+	// wait in the queue meanwhile. It may propose that op.
+	Blocked() bool
 	// Admit decides on a request at the primary. It returns true with p filled, or answers the
 	// call itself (now or later) and returns false.
 	Admit(c *link.Call, p *Proposal) bool

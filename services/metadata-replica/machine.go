@@ -8,6 +8,9 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
+// Blocked implements loop.Machine.
+func (r *Replica) Blocked() bool { return false }
+
 // Admit implements loop.Machine.
 func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
 	v := r.current

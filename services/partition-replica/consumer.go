@@ -70,7 +70,6 @@ func (p *Partition) applyStore(h *wire.PrepareHeader, body []byte, c *link.Call)
 	req, err := wire.DecodeStoreOffset(body)
 	if err == nil {
 		p.offsets.set(loggedKey(req.Consumer), req.Offset, h.Client == autoCommitClient)
-		p.moved = true
 	}
 	answerEmpty(c)
 }
@@ -79,7 +78,6 @@ func (p *Partition) applyDelete(body []byte, c *link.Call) {
 	req, err := wire.DecodeDeleteOffset(body)
 	if err == nil {
 		p.offsets.remove(loggedKey(req.Consumer))
-		p.moved = true
 	}
 	answerEmpty(c)
 }
@@ -94,7 +92,7 @@ func answerEmpty(c *link.Call) {
 // proposeAutoCommits puts the offsets promised to pollers into the log, one op per consumer.
 func (p *Partition) proposeAutoCommits() {
 	p.committing.Store(false)
-	if p.fence.Load() != nil {
+	if p.fence.Load() != nil || p.Blocked() {
 		return
 	}
 	for _, s := range p.offsets.pending(nil) {

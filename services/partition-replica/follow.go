@@ -113,7 +113,7 @@ func (p *Partition) runRemoval(removal *segment.Removal) {
 // proposeTrim proposes to remove the sealed segments that retention or a DeleteSegments watermark
 // lets go and no consumer still needs.
 func (p *Partition) proposeTrim(rt segment.Retention) {
-	if p.fence.Load() != nil {
+	if p.fence.Load() != nil || p.Blocked() {
 		return
 	}
 	rt.Barrier = segment.NoBarrier
@@ -123,7 +123,7 @@ func (p *Partition) proposeTrim(rt segment.Retention) {
 	if _, part, ok := p.replica.follower.View().PartitionByGroupID(p.id); ok && part.TrimTo > 0 && part.PurgeGeneration == p.log.Generation() {
 		rt.Watermark, rt.HasWatermark = part.TrimTo, true
 	}
-	p.held = rt.HasWatermark && p.log.View().Start() <= rt.Watermark
+	p.held.Store(rt.HasWatermark && p.log.View().Start() <= rt.Watermark)
 	upTo, ok := p.log.TrimPlan(rt)
 	if !ok || upTo+1 <= p.trimTo {
 		return
@@ -135,6 +135,9 @@ func (p *Partition) proposeTrim(rt segment.Retention) {
 
 // dropDeletedGroups proposes to forget the offsets of consumer groups that no longer exist.
 func (p *Partition) dropDeletedGroups(v *metadata.View) {
+	if p.Blocked() {
+		return
+	}
 	for _, s := range p.offsets.list() {
 		if s.key.kind != wire.ConsumerGroup {
 			continue

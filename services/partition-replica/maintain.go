@@ -55,10 +55,23 @@ func (r *Replica) maintain() {
 				r.metrics.diskLow.Set(boolGauge(is))
 				r.log.Warn("free space passed the low-water mark", "sends_refused", is)
 			}
+			r.trimHeld()
 		case <-cleaner:
 			r.clean()
 		case <-trash.C:
 			r.emptyTrash()
+		}
+	}
+}
+
+// trimHeld looks again at deletions of segments that waited for consumers. It is not done when an
+// offset is stored: whoever stores one may still read what it has just passed.
+func (r *Replica) trimHeld() {
+	for _, e := range r.engines {
+		for _, p := range r.of(e) {
+			if p.held.Load() {
+				e.Do(func() { p.proposeTrim(segment.Retention{}) })
+			}
 		}
 	}
 }

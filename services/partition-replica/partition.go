@@ -26,11 +26,10 @@ type Partition struct {
 	log     *segment.Log
 	offsets *offsets
 	recent  recent
-	staged  []stagedOp // sends that are not applied yet, in op order
-	purged  uint64     // generation proposed last
-	trimTo  uint64     // trim proposed last, its offset + 1
-	held    bool       // a DeleteSegments waits for consumers to pass its segments
-	moved   bool       // a stored offset changed since the last settle
+	staged  []stagedOp  // sends that are not applied yet, in op order
+	purged  uint64      // generation proposed last
+	trimTo  uint64      // trim proposed last, its offset + 1
+	held    atomic.Bool // a DeleteSegments waits for consumers to pass its segments
 	fence   atomic.Pointer[segment.Damage]
 	seen    atomic.Pointer[metadata.View] // view that wanted was read from
 	wanted  atomic.Uint64                 // purge generation the metadata asks for
@@ -46,9 +45,15 @@ type stagedOp struct {
 	op, base, next uint64
 }
 
+// Blocked implements loop.Machine. A purge resets offsets when it is applied, so what is admitted
+// after it is stamped after it too.
+func (p *Partition) Blocked() bool {
+	p.followMetadata()
+	return p.fence.Load() == nil && p.wantedGeneration() > p.log.Generation()
+}
+
 // Admit implements loop.Machine.
 func (p *Partition) Admit(c *link.Call, prop *loop.Proposal) bool {
-	p.followMetadata()
 	if d := p.fence.Load(); d != nil {
 		c.Refuse(wire.CodeCannotSaveMessagesToSegment, link.ReasonNone)
 		return false
@@ -132,10 +137,6 @@ func (p *Partition) Settle() {
 		p.log.Publish(p.published)
 		p.publishing = false
 	}
-	if p.held && p.moved {
-		p.proposeTrim(segment.Retention{})
-	}
-	p.moved = false
 }
 
 // fact is what statistics show of the partition.
