@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
@@ -86,6 +87,43 @@ func BenchmarkOpen(b *testing.B) {
 				j.Close()
 				b.StartTimer()
 			}
+		})
+	}
+}
+
+// BenchmarkWriterSynced measures synced rounds of many loops: how many share a sync.
+func BenchmarkWriterSynced(b *testing.B) {
+	for _, producers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprint(producers), func(b *testing.B) {
+			j, _, err := Open(benchOptions(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			done := make([]chan Done, producers)
+			w := NewWriter(j, func(d Done) { done[d.Seq] <- d })
+			next := make(chan struct{}, b.N)
+			for range b.N {
+				next <- struct{}{}
+			}
+			close(next)
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for p := range producers {
+				done[p] = make(chan Done, 1)
+				all.Go(func() {
+					r := &Round{Seq: uint64(p), Sync: true, Records: []Record{prepare(uint64(p), 1, 1000)}}
+					for range next {
+						w.Submit(r)
+						if d := <-done[p]; d.Err != nil {
+							b.Error(d.Err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.StopTimer()
+			w.Close()
+			j.Close()
 		})
 	}
 }
