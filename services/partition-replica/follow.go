@@ -9,43 +9,60 @@ import (
 )
 
 // follow brings the hosted partitions in line with every newer metadata view: deletes, purges and
-// the offsets of deleted consumer groups.
+// the offsets of deleted consumer groups. The first look covers everything, later ones what changed.
 func (r *Replica) follow() {
 	defer r.gone.Done()
-	seen := uint64(0)
-	for {
-		changed := r.follower.Changed()
-		if v := r.follower.View(); v.Revision != seen {
-			seen = v.Revision
-			r.reconcile(v)
+	changed := r.follower.Changed()
+	seen := r.follower.View()
+	for _, e := range r.engines {
+		for _, p := range r.of(e) {
+			r.reconcile(p, seen)
 		}
+	}
+	for {
 		select {
 		case <-changed:
 		case <-r.stop:
 			return
 		}
+		changed = r.follower.Changed()
+		v := r.follower.View()
+		v.Changes(seen, func(older, newer *metadata.Topic) bool {
+			r.reconcileTopic(older, v)
+			r.reconcileTopic(newer, v)
+			return true
+		})
+		seen = v
 	}
 }
 
-func (r *Replica) reconcile(v *metadata.View) {
-	for _, e := range r.engines {
-		for _, p := range r.of(e) {
-			if _, _, ok := v.PartitionByGroupID(p.id); ok {
-				e.Do(func() {
-					p.followMetadata()
-					p.dropDeletedGroups(v)
-					p.proposeTrim(segment.Retention{})
-				})
-				continue
-			}
-			if v.DeletedGroup(p.id) {
-				e.Do(func() { r.remove(p) })
-			} else {
-				// Absence is not a delete: a log that lost its tail must not take data with it.
-				r.metrics.quarantined.Inc()
-				r.log.Warn("partition is not in the metadata and no delete is proven: files are kept", "group", p.id)
-			}
+// reconcileTopic looks at the hosted partitions of one state of a topic.
+func (r *Replica) reconcileTopic(t *metadata.Topic, v *metadata.View) {
+	if t == nil {
+		return
+	}
+	for _, part := range t.AllPartitions() {
+		if p := r.find(t.GroupID(&part)); p != nil {
+			r.reconcile(p, v)
 		}
+	}
+}
+
+func (r *Replica) reconcile(p *Partition, v *metadata.View) {
+	_, _, known := v.PartitionByGroupID(p.id)
+	switch {
+	case known:
+		p.engine.Do(func() {
+			p.followMetadata()
+			p.dropDeletedGroups(v)
+			p.proposeTrim(segment.Retention{})
+		})
+	case v.DeletedGroup(p.id):
+		p.engine.Do(func() { r.remove(p) })
+	default:
+		// Absence is not a delete: a log that lost its tail must not take data with it.
+		r.metrics.quarantined.Inc()
+		r.log.Warn("partition is not in the metadata and no delete is proven: files are kept", "group", p.id)
 	}
 }
 

@@ -104,10 +104,11 @@ func (r *Replica) options(p *Partition) segment.Options {
 	return o
 }
 
-// persisted reports whether the group's topic asks for synced acknowledgements.
+// persisted reports whether the group's topic asks for synced acknowledgements, of messages or of
+// consumer offsets: one policy rules the whole log of a partition, the stricter one.
 func (r *Replica) persisted(id uint64) bool {
 	t, _, ok := r.follower.View().PartitionByGroupID(id)
-	return ok && t.Settings.Persisted
+	return ok && (t.Settings.Persisted || t.Settings.OffsetsPersist)
 }
 
 // hostFor starts a partition that the metadata knows and nobody hosts yet. Called in a turn.
