@@ -58,7 +58,7 @@ func (c *conn) serve() {
 	for c.next() {
 	}
 	c.sock.Close()
-	c.leave()
+	c.server.leave(c.session)
 	c.core.clients.remove(c.session)
 	c.core.metrics.connections.Dec()
 }
@@ -192,15 +192,8 @@ func (c *conn) overBudget(size int) bool {
 // handle lets the session act on one whole frame and writes the reply. The frame, when there is
 // one, is released here unless a service took it over.
 func (c *conn) handle(b []byte, f *buffer.Frame) bool {
-	s := c.session
-	now := time.Now()
-	for act := s.request(now, b, f); act != actAnswer; {
-		act = c.perform(act)
-	}
-	reply := s.reply()
-	c.core.metrics.observe(s, now, len(b), len(reply))
-	ok := c.write(reply)
-	s.release()
+	ok := c.write(c.server.answer(c.session, b, f))
+	c.session.release()
 	return ok
 }
 

@@ -2,47 +2,59 @@ package frontdoor
 
 import (
 	"time"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
 )
 
-// perform does what the session asked for and lets it go on. It is the only place where a request
+// answer lets a session act on one whole frame and returns the reply, which is valid until the
+// session's release. frame, when not nil, owns b.
+func (s *Server) answer(session *Session, b []byte, frame *buffer.Frame) []byte {
+	now := time.Now()
+	for act := session.request(now, b, frame); act != actAnswer; {
+		act = s.perform(session, act)
+	}
+	reply := session.reply()
+	s.core.metrics.observe(session, now, len(b), len(reply))
+	return reply
+}
+
+// perform does what a session asked for and lets it go on. It is the only place where a request
 // waits.
-func (c *conn) perform(act action) action {
-	s := c.session
+func (s *Server) perform(session *Session, act action) action {
 	switch act {
 	case actRoute:
-		s.service.Serve(s.call)
-		<-s.call.Done()
+		session.service.Serve(session.call)
+		<-session.call.Done()
 	case actPause:
-		c.pause(s.delay)
+		s.pause(session.delay)
 	case actHold:
-		if !c.core.deps.Follower.Wait(s.call.Op, c.core.cfg.HoldFor) {
-			c.core.metrics.lateFollower.Inc()
+		if !s.core.deps.Follower.Wait(session.call.Op, s.core.cfg.HoldFor) {
+			s.core.metrics.lateFollower.Inc()
 		}
 	case actPassword:
-		c.password(&s.job)
+		s.core.passwords.compute(&session.job)
 	case actFacts:
-		s.facts = c.core.facts.get(s.groups, s.facts[:0])
+		session.facts = s.core.facts.get(session.groups, session.facts[:0])
 	case actStats:
-		c.core.host.read(&s.host)
+		s.core.host.read(&session.host)
 	case actSnapshot:
-		s.archive, s.archiveErr = c.core.snapshot(s.archiveSpec)
+		session.archive, session.archiveErr = s.core.snapshot(session.archiveSpec)
 	}
-	return s.resume(time.Now())
+	return session.resume(time.Now())
 }
 
 // pause waits d, or until the server stops.
-func (c *conn) pause(d time.Duration) {
+func (s *Server) pause(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-c.server.done:
+	case <-s.done:
 	}
 }
 
-// password runs one computation: at once when the password is a known good one, else in the pool.
-func (c *conn) password(j *passwordJob) {
-	p := c.core.passwords
+// compute runs one computation: at once when the password is a known good one, else in the pool.
+func (p *Passwords) compute(j *passwordJob) {
 	j.ok, j.busy, j.hash = false, false, ""
 	if j.phc == "" || !p.known(j.user, j.password, j.phc) {
 		if j.done == nil {
@@ -61,11 +73,11 @@ func (c *conn) password(j *passwordJob) {
 
 // leave logs the session of a lost connection out, unless the server itself is stopping: then the
 // client may come back to its session.
-func (c *conn) leave() {
-	b := c.session.binding.Load()
-	if b == nil || b.superseded.Load() || c.core.stopping.Load() {
+func (s *Server) leave(session *Session) {
+	b := session.binding.Load()
+	if b == nil || b.superseded.Load() || s.core.stopping.Load() {
 		return
 	}
-	c.server.logout(b)
-	c.core.clients.unbind(c.session, b)
+	s.logout(b)
+	s.core.clients.unbind(session, b)
 }
