@@ -132,6 +132,9 @@ func (r *run) measure(ctx context.Context) (*Report, error) {
 	if r.Producers == 0 {
 		took = time.Since(started)
 	}
+	if r.OnClose != nil {
+		r.OnClose()
+	}
 	return r.report(took - r.Warmup), errors.Join(producing.err(), consuming.err())
 }
 

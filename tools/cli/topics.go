@@ -183,6 +183,9 @@ func optionText(kind wire.ValueKind, value []byte) string {
 		for i, b := range value {
 			n |= uint64(b) << (8 * i)
 		}
+		if n == wire.Unlimited {
+			return "unlimited"
+		}
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprintf("%x", value)

@@ -27,10 +27,14 @@ func jobs(duration time.Duration) []job {
 	read := bench.Workload{
 		Consumers: 8, Partitions: 8, Batch: 1000, Size: 1000, Preload: 400_000, Duration: duration, Warmup: duration / 5,
 	}
+	single := bench.Workload{
+		Consumers: 1, Batch: 100, PollCount: 1, Size: 1000, Preload: 50_000, Duration: duration, Warmup: duration / 5,
+	}
 	return []job{
 		{name: "8 producers x 1000 x 1000 B", load: load(8, 1000, 1000), floor: floor.SyncNone, bytes: true, atBest: 0.5},
 		{name: "8 consumers, warm read", load: read, floor: floor.SyncNone, read: true, bytes: true, atBest: 0.5},
 		{name: "1 producer x 1 x 1000 B", load: load(1, 1, 1000), floor: floor.SyncNone},
+		{name: "1 consumer x 1 x 1000 B", load: single, floor: floor.SyncNone, read: true},
 		{name: "64 producers x 10 x 200 B", load: load(64, 10, 200), floor: floor.SyncNone},
 		{name: "64 producers x 10 x 200 B, fsync / group sync", load: synced(load(64, 10, 200)), floor: floor.SyncGroup},
 		{name: "64 producers x 10 x 200 B, fsync / sync each", load: synced(load(64, 10, 200)), floor: floor.SyncEach, atBest: 10},

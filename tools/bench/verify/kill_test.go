@@ -15,6 +15,7 @@ import (
 var (
 	rounds = flag.Int("rounds", 10, "kill the server so often")
 	seed   = flag.Uint64("seed", 0, "of the load and of the moments; 0 draws one")
+	keep   = flag.String("keep", "", "work in this directory and leave it behind")
 )
 
 const (
@@ -35,7 +36,10 @@ func TestKill(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("seed %d", *seed)
-	dir := t.TempDir()
+	dir := *keep
+	if dir == "" {
+		dir = t.TempDir()
+	}
 	server := process.New(bin, dir, map[string]string{"WHIPPET_LOG_LEVEL": "warn"})
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -46,6 +50,11 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the server's log ends with\n%s", server.LastWords())
+		}
+	}()
 	ctx, stop := context.WithCancel(context.Background())
 	r, err := NewRecorder(ctx, Options{
 		Connect: client.Options{Username: "iggy", Password: "iggy"}, Address: server.Address, Seed: *seed,
