@@ -47,22 +47,22 @@ func (h *checkpointHead) put(b []byte, o Owner) {
 	le.PutUint64(b[72:], wire.Hash64(b[:72]))
 }
 
-func (h *checkpointHead) decode(b []byte, o Owner) (reason string) {
+func (h *checkpointHead) decode(b []byte, o Owner) (reason string, foreign bool) {
 	switch {
 	case len(b) < checkpointHeader:
-		return "file is shorter than its header"
+		return "file is shorter than its header", false
 	case le.Uint64(b[72:]) != wire.Hash64(b[:72]) || string(b[:8]) != checkpointMagic:
-		return "file header is damaged"
+		return "file header is damaged", false
 	case le.Uint32(b[8:]) != formatVersion:
-		return fmt.Sprintf("format version %d is unknown", le.Uint32(b[8:]))
+		return fmt.Sprintf("format version %d is unknown", le.Uint32(b[8:])), true
 	case !o.owns(b[12:]):
-		return "file belongs to another node or loop"
+		return "file belongs to another node or loop", true
 	}
 	*h = checkpointHead{
 		at: LSN(le.Uint64(b[32:])), count: le.Uint64(b[40:]), table: int64(le.Uint64(b[48:])),
 		hash: le.Uint64(b[56:]), length: int64(le.Uint64(b[64:])),
 	}
-	return ""
+	return "", false
 }
 
 // putHeader writes the image's header to the first 312 bytes of b.
@@ -118,10 +118,12 @@ func (s *imageSet) fault(pos, size int64, reason string) {
 func decodeCheckpoint(name string, at LSN, b []byte, o Owner) imageSet {
 	s := imageSet{name: name, at: at}
 	var h checkpointHead
-	reason := h.decode(b, o)
-	if reason != "" {
+	if reason, foreign := h.decode(b, o); reason != "" {
 		s.fault(0, checkpointHeader, reason)
-		if h.decode(b[max(0, len(b)-checkpointHeader):], o) != "" {
+		if foreign {
+			return s
+		}
+		if reason, _ := h.decode(b[max(0, len(b)-checkpointHeader):], o); reason != "" {
 			s.search(b, checkpointHeader)
 			return s
 		}

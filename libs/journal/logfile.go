@@ -54,6 +54,7 @@ type logFile struct {
 	reserve bool // taken from the reserve
 
 	headerOK bool
+	foreign  bool   // of another owner or format: no part of this log
 	reason   string // why the header is not good
 }
 
@@ -92,8 +93,10 @@ func (f *logFile) readHeader(b []byte, o Owner) {
 		case le.Uint64(b[56:]) != wire.Hash64(b[:56]) || string(b[:8]) != fileMagic:
 			return "file header is damaged"
 		case le.Uint32(b[8:]) != formatVersion:
+			f.foreign = true
 			return fmt.Sprintf("format version %d is unknown", le.Uint32(b[8:]))
 		case !o.owns(b[12:]):
+			f.foreign = true
 			return "file belongs to another node or loop"
 		case le.Uint64(b[32:]) != uint64(f.first):
 			return "file header is of an earlier life"

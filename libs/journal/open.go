@@ -51,7 +51,6 @@ func Open(o Options) (*Journal, *Recovered, error) {
 type directory struct {
 	logs        []*logFile // ascending
 	checkpoints []LSN      // ascending
-	foreign     []*logFile // log files of another owner or version
 }
 
 func (j *Journal) list() (*directory, error) {
@@ -99,6 +98,7 @@ func (j *Journal) openLogs(d *directory) error {
 // log before it ended, which leads to its predecessor; files in between were cut off by an earlier
 // open. Files behind it, or before one whose header is bad, are taken in order.
 func chain(logs []*logFile) []*logFile {
+	logs = slices.DeleteFunc(slices.Clone(logs), func(f *logFile) bool { return f.foreign })
 	var out []*logFile
 	i := len(logs) - 1
 	for i >= 0 {
@@ -185,7 +185,7 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 		j.used.Add(f.end)
 	}
 	for _, f := range d.logs {
-		if f.reason != "" && (in[f] || f.end > fileHeaderSize) {
+		if f.foreign || f.reason != "" && (in[f] || f.end > fileHeaderSize) {
 			r.out.Corrupt = append(r.out.Corrupt, Damage{File: f.name, Len: fileHeaderSize, Reason: f.reason, Kept: f.name + damagedSuffix})
 			f.damaged = true
 		}

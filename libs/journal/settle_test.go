@@ -2,6 +2,8 @@ package journal
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
@@ -131,5 +133,34 @@ func TestFullDiskWithoutReservation(t *testing.T) {
 	_, rec := open()
 	if headOf(rec, 1) != 2 || len(rec.Corrupt) > 0 || len(rec.Groups[0].Faults) > 0 {
 		t.Fatalf("head %d, %+v", headOf(rec, 1), rec)
+	}
+}
+
+// TestForeignFiles: the log and the checkpoint of another node are kept aside, and nothing in them
+// is taken for this node's.
+func TestForeignFiles(t *testing.T) {
+	disk := vfs.NewMem(1)
+	j, _ := mustOpen(t, disk, nil)
+	mustWrite(t, j, prepare(1, 1, 100), prepare(2, 1, 100))
+	if err := j.Checkpoint(j.Position(), []Image{{Group: 1, Op: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, j, prepare(3, 1, 100))
+	disk.Kill()
+	j, rec := mustOpen(t, disk, func(o *Options) { o.Owner.Node[0]++ })
+	if len(rec.Groups) != 0 || len(rec.Corrupt) < 2 {
+		t.Fatalf("%+v", rec)
+	}
+	mustWrite(t, j, prepare(4, 1, 100))
+	if err := j.Checkpoint(j.Position(), []Image{{Group: 4, Op: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	disk.Kill()
+	_, rec = mustOpen(t, disk, func(o *Options) { o.Owner.Node[0]++ })
+	if len(rec.Groups) != 1 || headOf(rec, 4) != 1 || len(rec.Corrupt) != 0 {
+		t.Fatalf("%+v", rec)
+	}
+	if kept := strings.Count(fmt.Sprint(disk.Files()), damagedSuffix); kept != 2 {
+		t.Fatalf("%v", disk.Files())
 	}
 }
