@@ -45,6 +45,14 @@ func (c *Clients) add(s *Session) {
 	}
 }
 
+// number returns a connection id that is given to nobody else, without listing it.
+func (c *Clients) number() wire.U128 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	return wire.U128{Lo: c.last}
+}
+
 // remove forgets s.
 func (c *Clients) remove(s *Session) {
 	c.mu.Lock()

@@ -31,6 +31,8 @@ type Config struct {
 	HoldFor       time.Duration // a committed reply waits this long for the own follower; 1 s
 	FactsFor      time.Duration // partition facts older than this request are used after; 1 s
 
+	LocalSessions int // users of other protocols with a session of their own at one time; 4096
+
 	PasswordWorkers int // concurrent argon2id computations; half the processors, at least 1
 	PasswordQueue   int // waiting ones, beyond that logins are refused with 58; 256
 
@@ -97,6 +99,7 @@ func (c *Config) fill() {
 	def(&c.RouteFor, 3*time.Second)
 	def(&c.HoldFor, time.Second)
 	def(&c.FactsFor, time.Second)
+	def(&c.LocalSessions, 4096)
 	def(&c.PasswordWorkers, defaultPasswordWorkers())
 	def(&c.PasswordQueue, 256)
 	def(&c.Cluster, "single-node")

@@ -16,6 +16,7 @@ type Server struct {
 	core *Core
 	log  hclog.Logger
 
+	local    *Local
 	listener net.Listener
 	tls      *tls.Config
 
@@ -30,6 +31,7 @@ type Server struct {
 func New(cfg Config, deps Deps) (*Server, error) {
 	core := newCore(cfg, deps)
 	s := &Server{core: core, log: core.log, done: make(chan struct{}), conns: make(map[*conn]struct{})}
+	s.local = newLocal(s)
 	if cfg.TLS.Enabled {
 		t, err := cfg.TLS.serverTLS()
 		if err != nil {
@@ -52,6 +54,7 @@ func (s *Server) Start() error {
 	}
 	s.core.passwords = newPasswords(s.core.cfg.PasswordWorkers, s.core.cfg.PasswordQueue)
 	s.group.Go(s.accept)
+	s.group.Go(s.local.expire)
 	if s.core.cfg.Heartbeat > 0 {
 		s.group.Go(s.heartbeats)
 	}

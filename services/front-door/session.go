@@ -40,6 +40,7 @@ type Session struct {
 	seen    atomic.Int64 // time of the last request, unix nanoseconds
 	sdk     wire.SDK     // what the client said it is
 
+	retryFor time.Duration // repeats of a refused call
 	routes   routes
 	writes   uint64 // partition writes numbered so far
 	attempts attempts
@@ -55,6 +56,7 @@ type Session struct {
 	judge  step // after a call that is not repeated
 	again  step // prepares the call anew before a repeat
 	giveUp time.Time
+	asked  []byte // backing of a request that came without a frame of its own (Local)
 	tries  int
 	start  time.Time
 
@@ -88,7 +90,7 @@ type Session struct {
 type pusher interface{ write(frame []byte) bool }
 
 func newSession(core *Core, conn pusher, peer string) *Session {
-	s := &Session{core: core, conn: conn, peer: peer, call: link.NewCall(), out: make([]byte, wire.HeaderSize, 1024)}
+	s := &Session{core: core, conn: conn, peer: peer, retryFor: core.cfg.RetryFor, call: link.NewCall(), out: make([]byte, wire.HeaderSize, 1024)}
 	s.seen.Store(time.Now().UnixNano())
 	return s
 }
@@ -109,7 +111,7 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 	s.call.Reset()
 	s.call.Frame, s.framed = frame, frame != nil
 	s.status, s.reason, s.tries = 0, 0, 0
-	s.giveUp = now.Add(s.core.cfg.RetryFor)
+	s.giveUp = now.Add(s.retryFor)
 	s.bound, s.view = s.binding.Load(), s.core.deps.Follower.View()
 	s.body = b[wire.HeaderSize:]
 	if err := s.header.Decode(b); err != nil {
@@ -181,6 +183,9 @@ func (s *Session) release() {
 		f.Release()
 	}
 	s.body, s.archive, s.view, s.token = nil, nil, nil, ""
+	if cap(s.asked) > keptReply {
+		s.asked = nil
+	}
 	if cap(s.out) > keptReply {
 		s.out = make([]byte, wire.HeaderSize, 1024)
 	}
