@@ -2,6 +2,8 @@ package loop
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/vsr"
@@ -73,12 +75,10 @@ func (e *Engine) Replay(rec *journal.Recovered, failed func(g *Group, err error)
 	if err != nil {
 		return fmt.Errorf("loop: %w", err)
 	}
-	for i := range rec.Groups {
-		r := e.restoring[rec.Groups[i].Group]
-		if r == nil {
-			continue
-		}
-		delete(e.restoring, r.spec.ID)
+	ids := slices.Sorted(maps.Keys(e.restoring))
+	for _, id := range ids {
+		r := e.restoring[id]
+		delete(e.restoring, id)
 		if err := e.settle(r); err != nil {
 			failed(r.group, err)
 		}

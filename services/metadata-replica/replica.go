@@ -82,7 +82,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	r.engine = engine
 	spec := loop.Spec{ID: wire.MetadataGroup, Cluster: config.Cluster, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
 	if len(recovered.Groups) == 0 {
-		err = r.birth(spec, deps)
+		err = r.birth(spec, recovered, deps)
 	} else {
 		err = r.restore(spec, &recovered.Groups[0], recovered, deps)
 	}

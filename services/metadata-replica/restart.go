@@ -10,14 +10,15 @@ import (
 
 // birth starts an empty metadata group. The root user stands outside the log (every node makes its
 // own), so a first checkpoint keeps it before anything is served.
-func (r *Replica) birth(spec loop.Spec, deps Deps) error {
+func (r *Replica) birth(spec loop.Spec, rec *journal.Recovered, deps Deps) error {
 	root, err := deps.Root()
 	if err != nil {
 		return err
 	}
 	r.current = metadata.New(root, r.config.Limits)
-	r.publish(r.current)
-	r.group = r.engine.Born(spec, r)
+	if err := r.replay(spec, &journal.GroupLog{Group: spec.ID}, rec); err != nil {
+		return err
+	}
 	return r.engine.Checkpoint()
 }
 
