@@ -73,6 +73,23 @@ func TestVerifyBatchCutAtEachByte(t *testing.T) {
 	}
 }
 
+// A count that lies is noticed although every checksum fits it: frames are left over, or missing.
+func TestVerifyBatchCountsFrames(t *testing.T) {
+	for _, count := range []uint32{1, 2, 4, 5} {
+		b := testBatch(t, 3, 5)
+		le.PutUint32(b[48:], count)
+		input := slices.Concat(b[0:40], b[48:52])
+		for at, left := 256, count; at < len(b) && left > 0; left-- {
+			input = append(input, b[at:at+8]...)
+			at += 48 + 5
+		}
+		le.PutUint64(b[40:], xxh3.Hash(input))
+		if err := VerifyBatch(b); err != CodeInvalidCommand {
+			t.Errorf("count %d of 3: %v", count, err)
+		}
+	}
+}
+
 // Length fields that lie are refused before anything is read through them.
 func TestVerifyBatchHugeFields(t *testing.T) {
 	for _, field := range []struct{ at, width int }{{32, 8}, {48, 4}, {256 + 32, 4}, {256 + 36, 4}} {

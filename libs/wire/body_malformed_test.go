@@ -31,12 +31,19 @@ func TestBodiesWithHugeFields(t *testing.T) {
 				for i := range width {
 					b[at+i] = 0xff
 				}
-				before := allocated()
 				again, err := s.decode(b)
-				if spent := allocated() - before; spent > 4096+64*uint64(len(b)) {
+				checkStable(t, s, again, err)
+				spent, allowed := uint64(0), 4096+64*uint64(len(b))
+				for range 5 { // the runtime itself allocates now and then
+					before := allocated()
+					_, _ = s.decode(b) // judged above
+					if spent = allocated() - before; spent <= allowed {
+						break
+					}
+				}
+				if spent > allowed {
 					t.Errorf("%s with %d bytes ff at %d: %d bytes allocated for a body of %d", s.name, width, at, spent, len(b))
 				}
-				checkStable(t, s, again, err)
 			}
 		}
 	}

@@ -29,6 +29,27 @@ func TestLoginShapes(t *testing.T) {
 	}
 }
 
+// A reply that SDKs refuse: no session, or cut.
+func TestDecodeLoginReplyRefuses(t *testing.T) {
+	none := vectorLogin
+	none.Session = 0
+	if got, err := DecodeLoginReply(none.Append(AppendSuccess(nil))); err != CodeInvalidSession {
+		t.Errorf("session 0: %+v, %v", got, err)
+	}
+	if _, err := DecodeLoginReply(AppendRejection(nil, CodeTransientNotAccepted)); err != CodeTransientNotAccepted {
+		t.Errorf("rejection: %v", err)
+	}
+}
+
+// A framed reply without a whole section, or with a refusal that names no code, is unusable.
+func TestDecodeResultRefuses(t *testing.T) {
+	for _, body := range [][]byte{nil, {0, 0, 0}, {1, 0, 0, 0}, AppendRejection(nil, 0)} {
+		if payload, err := DecodeResult(body); err != CodeInvalidCommand {
+			t.Errorf("%x: %x, %v", body, payload, err)
+		}
+	}
+}
+
 func TestLoginPolicy(t *testing.T) {
 	long := make([]byte, 255)
 	for _, row := range []struct {

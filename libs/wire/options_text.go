@@ -150,9 +150,6 @@ func FormatSize(bytes uint64) string {
 			continue
 		}
 		high, low := bits.Mul64(bytes%u.bytes, 1000)
-		if high >= u.bytes {
-			continue
-		}
 		thousandths, inexact := bits.Div64(high, low, u.bytes)
 		if inexact != 0 {
 			continue

@@ -99,14 +99,7 @@ func (r *reader) name8() []byte {
 }
 
 // blk32 reads len:u32 and that many bytes.
-func (r *reader) blk32() []byte {
-	n := r.u32()
-	if uint64(n) > uint64(len(r.rest)) {
-		r.fail()
-		return nil
-	}
-	return r.take(int(n))
-}
+func (r *reader) blk32() []byte { return r.take(int(r.u32())) }
 
 // str32 reads len:u32 and that much UTF-8.
 func (r *reader) str32() []byte { return r.text(r.blk32()) }
