@@ -13,8 +13,8 @@ func recordedSteps(t *testing.T, f func(s *Scenario, step *Step)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 143 {
-		t.Fatalf("%d scenarios, want 143", len(all))
+	if len(all) != 146 {
+		t.Fatalf("%d scenarios, want 146", len(all))
 	}
 	for _, s := range all {
 		for i := range s.Steps {

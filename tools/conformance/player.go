@@ -182,6 +182,8 @@ func (p *Player) settle(step *Step, got []byte, err error) error {
 			return fmt.Errorf("want a refusal, got %s", outcome(got, err))
 		}
 		return fmt.Errorf("want silence, got %s", outcome(got, err))
+	case step.Expect == expectAnswered || step.Expect == expectAccepted:
+		return p.settleReleased(step, got, err)
 	case step.Expect != "reply" && step.Expect != "eviction":
 		return fmt.Errorf("unknown expectation %q", step.Expect)
 	case err != nil:
@@ -192,6 +194,26 @@ func (p *Player) settle(step *Step, got []byte, err error) error {
 		p.bound[name] = b
 	}
 	return err
+}
+
+// settleReleased judges a step that has no recorded answer.
+func (p *Player) settleReleased(step *Step, got []byte, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("want an answer, got %w", err)
+	case got[offCommand] != commandReply:
+		return fmt.Errorf("want a reply, got %s", describe(got))
+	case retryable(got), step.Expect == expectAccepted && typedRefusal(got):
+		return fmt.Errorf("want success, got %s", describe(got))
+	}
+	for _, f := range step.Bind {
+		b := slice(got, f.Off, f.Len)
+		if b == nil {
+			return fmt.Errorf("%q lies beyond the answer of %d bytes", f.Name, len(got))
+		}
+		p.bound[f.Name] = append([]byte{}, b...)
+	}
+	return nil
 }
 
 func outcome(got []byte, err error) string {

@@ -100,7 +100,8 @@ func (f *Field) UnmarshalJSON(b []byte) error {
 // end is the offset behind the field.
 func (f Field) end() int { return f.Off + f.Len }
 
-// Load returns the recorded scenarios in the order of their names.
+// Load returns the recorded scenarios, those of released clients included, in the order of their
+// names.
 func Load() ([]*Scenario, error) {
 	const dir = "transcripts/client"
 	entries, err := fs.ReadDir(transcripts, dir)
@@ -120,6 +121,11 @@ func Load() ([]*Scenario, error) {
 		}
 		all = append(all, s)
 	}
+	released, err := loadReleased()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, released...)
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all, nil
 }

@@ -28,8 +28,8 @@ func TestTranscripts(t *testing.T) {
 			t.Errorf("%s: %v", r.Scenario.Name, r.Err)
 		}
 	}
-	if len(results) != 143 {
-		t.Errorf("%d scenarios, want 143", len(results))
+	if len(results) != 146 {
+		t.Errorf("%d scenarios, want 146", len(results))
 	}
 	t.Logf("%d scenarios passed, of %d", passed, len(results))
 }
