@@ -70,6 +70,7 @@ func (a *app) root() *cobra.Command {
 			"name made of digits.\n\nExit codes: 0 done, 1 failed or refused, 2 used wrongly, 3 no connection, 4 not found, 5 not allowed.",
 	}
 	f := root.PersistentFlags()
+	f.StringVar(&a.Contexts, "config", a.Contexts, "file of contexts")
 	f.StringVar(&a.context, "context", "", "context to use (default: the current one)")
 	f.StringVar(&a.address, "address", "", "host:port of the server (default 127.0.0.1:8090)")
 	f.StringVarP(&a.username, "username", "u", "", "user to log in as (default iggy)")

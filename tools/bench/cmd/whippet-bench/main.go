@@ -4,12 +4,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/whippet-mq/whippet/tools/flagfile"
 )
 
 var version = "dev" // set by the linker
@@ -21,9 +24,13 @@ func main() {
 		Use: "whippet-bench", Short: "Load generator and verifier", Version: version,
 		SilenceUsage: true, SilenceErrors: true,
 	}
+	flagfile.Add(root)
 	root.AddCommand(produceCommand(), consumeCommand(), bothCommand(), verifyCommand(), compareCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "whippet-bench:", err)
+		if errors.Is(err, flagfile.ErrUsage) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whippet-mq/whippet/tools/conformance"
+	"github.com/whippet-mq/whippet/tools/flagfile"
 )
 
 var version = "dev" // set by the linker
@@ -21,6 +22,7 @@ func main() {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	failed := 0
+	flagfile.Add(root)
 	root.AddCommand(runCommand(&failed), listCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "whippet-conformance:", err)

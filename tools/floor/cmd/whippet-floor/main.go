@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whippet-mq/whippet/tools/flagfile"
 	"github.com/whippet-mq/whippet/tools/floor"
 )
 
@@ -20,8 +22,13 @@ var version = "dev" // set by the linker
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
+	cmd := command()
+	flagfile.Add(cmd)
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "whippet-floor:", err)
+		if errors.Is(err, flagfile.ErrUsage) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
