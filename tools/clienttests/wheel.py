@@ -1,0 +1,213 @@
+"""The official Python SDK against a real server: wheel.py SERVER VERSION.
+
+Each step is one check; they build on each other. The server is killed in the middle and started
+again on its data. Ends with "N passed, N failed".
+"""
+
+import asyncio
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import apache_iggy
+from apache_iggy import AutoCommit, AutoCommitWhen, Consumer, IggyClient, PollingStrategy, SendMessage
+
+
+class Server:
+    """One server process and its data directory."""
+
+    def __init__(self, binary, directory):
+        self.binary, self.directory = os.path.abspath(binary), pathlib.Path(directory)
+        self.log = open(self.directory / "log", "ab")
+
+    def start(self):
+        published = self.directory / "data" / "runtime" / "current_config.toml"
+        published.unlink(missing_ok=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("IGGY_", "WHIPPET_"))}
+        environment |= {
+            "IGGY_SYSTEM_PATH": str(self.directory / "data"),
+            "IGGY_ROOT_USERNAME": "iggy",
+            "IGGY_ROOT_PASSWORD": "iggy",
+            "IGGY_TCP_ADDRESS": "127.0.0.1:0",
+            "WHIPPET_OPS_ADDRESS": "127.0.0.1:0",
+        }
+        self.process = subprocess.Popen([self.binary], env=environment, cwd=self.directory, stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + 60
+        while not published.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("the server did not start:\n" + (self.directory / "log").read_text()[-2000:])
+            time.sleep(0.02)
+        self.address = re.search(r"\[tcp\]\n(?:[^\[]*\n)?address = '([^']+)'", published.read_text()).group(1)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(10)
+
+
+class Checks:
+    """The steps, in order. A method of the name check_* is one step."""
+
+    def __init__(self, server):
+        self.server = server
+
+    async def connect(self):
+        self.client = IggyClient(self.server.address)
+        await self.client.connect()
+
+    async def poll(self, strategy, count=10, commit=False, consumer=None, partition=0):
+        consumer = consumer or Consumer.Single("reader")
+        found = await self.client.poll_messages(
+            "s1", "t1", consumer=consumer, polling_strategy=strategy, count=count, auto_commit=commit, partition_id=partition
+        )
+        return [(m.offset(), m.payload().decode()) for m in found]
+
+    async def check_ping_before_login(self):
+        await self.connect()
+        await self.client.ping()
+
+    async def check_wrong_password_is_refused(self):
+        try:
+            await self.client.login_user("iggy", "wrongpw")
+        except RuntimeError as refusal:
+            assert "nvalid credentials" in str(refusal), refusal
+        else:
+            raise AssertionError("a wrong password was accepted")
+
+    async def check_login_on_the_same_connection(self):
+        await self.client.login_user("iggy", "iggy")
+
+    async def check_create(self):
+        await self.client.create_stream("s1")
+        await self.client.create_topic("s1", "t1", 3)
+        stream, topic = await self.client.get_stream("s1"), await self.client.get_topic("s1", "t1")
+        assert stream.name == "s1" and topic.name == "t1" and topic.partitions_count == 3, (stream, topic)
+
+    async def check_durable_topic(self):
+        if hasattr(apache_iggy, "Durability"):
+            persisted = apache_iggy.Durability.PERSISTED
+            await self.client.create_topic("s1", "t2", 1, durability=persisted, consumer_offset_durability=persisted)
+        else:
+            await self.client.create_topic("s1", "t2", 1, enforce_fsync=True)
+        await self.client.send_messages("s1", "t2", 0, [SendMessage("kept")])
+
+    async def check_missing_things(self):
+        assert await self.client.get_stream("none") is None
+        assert await self.client.get_topic("s1", "none") is None
+        try:
+            await self.client.create_stream("s1")
+        except RuntimeError:
+            return
+        raise AssertionError("a second stream of one name was created")
+
+    async def check_describe_options(self):
+        assert len(await self.client.describe_options("topic")) >= 7
+
+    async def check_send(self):
+        answer = await self.client.send_messages("s1", "t1", 0, [SendMessage(f"m{n}") for n in range(10)])
+        (confirmed,) = answer.confirmations
+        assert confirmed.partition_id == 0 and confirmed.base_offset == 0, confirmed
+
+    async def check_partitioning(self):
+        if not hasattr(apache_iggy, "Partitioning"):
+            return
+        to = apache_iggy.Partitioning
+        for partitioning in (to.balanced(), to.partition_id(2)):
+            answer = await self.client.send_messages("s1", "t1", partitioning, [SendMessage("elsewhere")])
+            assert len(answer.confirmations) == 1
+        answer = await self.client.send_messages("s1", "t1", to.messages_key("order-key-1"), [SendMessage("keyed")])
+        assert answer.confirmations[0].partition_id == 222290145 % 3
+
+    async def check_strategies(self):
+        first = [(n, f"m{n}") for n in range(10)]
+        assert (await self.poll(PollingStrategy.First()))[:10] == first
+        assert (await self.poll(PollingStrategy.Offset(value=4), count=3)) == first[4:7]
+        assert (await self.poll(PollingStrategy.Timestamp(value=1)))[:10] == first
+        assert (await self.poll(PollingStrategy.Last(), count=2))[-1][0] >= 9
+        assert await self.poll(PollingStrategy.Offset(value=1000)) == []
+
+    async def check_next_advances_with_auto_commit(self):
+        consumer = Consumer.Single("c1")
+        for expected in (["m0", "m1"], ["m2", "m3"], ["m4", "m5"]):
+            found = await self.poll(PollingStrategy.Next(), 2, True, consumer)
+            assert [payload for _, payload in found] == expected, found
+
+    async def check_group(self):
+        await self.client.create_consumer_group("s1", "t1", "g1")
+        await self.client.join_consumer_group("s1", "t1", "g1")
+        group = await self.client.get_consumer_group("s1", "t1", "g1")
+        assert group is not None and group.members_count == 1, group
+        seen = []
+        for _ in range(6):  # one partition per poll
+            seen += await self.poll(PollingStrategy.Next(), 100, True, Consumer.Group("g1"), None)
+        assert [p for _, p in seen if p.startswith("m")] == [f"m{n}" for n in range(10)], seen
+        await self.client.leave_consumer_group("s1", "t1", "g1")
+
+    async def check_consumer_helper(self):
+        consumer = await self.client.consumer_group(
+            "helper",
+            "s1",
+            "t1",
+            polling_strategy=PollingStrategy.Next(),
+            auto_commit=AutoCommit.When(AutoCommitWhen.ConsumingEachMessage()),
+        )
+        seen = set()
+        async for message in consumer.iter_messages():
+            seen.add(message.payload().decode())
+            if {f"m{n}" for n in range(10)} <= seen:
+                break
+        await consumer.store_offset(0, 0)
+        await consumer.delete_offset(0)
+
+    async def check_everything_survives_a_kill(self):
+        before = await self.poll(PollingStrategy.First(), 100)
+        self.server.kill()
+        self.server.start()
+        await self.connect()
+        await self.client.login_user("iggy", "iggy")
+        assert await self.poll(PollingStrategy.First(), 100) == before
+        found = await self.poll(PollingStrategy.Next(), 2, True, Consumer.Single("c1"))
+        assert [payload for _, payload in found] == ["m6", "m7"], found
+        answer = await self.client.send_messages("s1", "t1", 0, [SendMessage("after")])
+        assert answer.confirmations[0].base_offset == len(before), answer
+
+    async def check_delete(self):
+        await self.client.delete_topic("s1", "t1")
+        assert await self.client.get_topic("s1", "t1") is None
+
+    async def check_stop(self):
+        assert self.server.stop() == 0
+
+
+async def main(binary, version):
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(binary, directory)
+        server.start()
+        checks = Checks(server)
+        for name in [name for name in vars(Checks) if name.startswith("check_")]:
+            try:
+                await asyncio.wait_for(getattr(checks, name)(), 60)
+                passed += 1
+            except Exception:
+                failed += 1
+                print(f"FAIL {version} {name}")
+                traceback.print_exc(file=sys.stdout)
+        if server.process.poll() is None:
+            server.kill()
+        if failed:
+            print(pathlib.Path(directory, "log").read_text()[-3000:])
+    print(f"{passed} passed, {failed} failed", flush=True)
+    os._exit(failed > 0)  # the SDK's threads need not wind down with the interpreter
+
+
+asyncio.run(main(*sys.argv[1:]))
