@@ -52,7 +52,7 @@ func (r *recorder) record(took time.Duration, messages, bytes int64) {
 	if opened == 0 {
 		return
 	}
-	r.latency.RecordValue(clamp(took))
+	_ = r.latency.RecordValue(clamp(took)) // clamped, so always within range
 	r.counts.requests.Add(1)
 	r.counts.messages.Add(messages)
 	r.counts.bytes.Add(bytes)
@@ -62,7 +62,7 @@ func (r *recorder) record(took time.Duration, messages, bytes int64) {
 
 func (r *recorder) arrived(after time.Duration, messages int64) {
 	if r.meter.isOpen() {
-		r.transit.RecordValues(clamp(after), messages)
+		_ = r.transit.RecordValues(clamp(after), messages)
 	}
 }
 
@@ -79,9 +79,9 @@ func corrected(h *hdrhistogram.Histogram, interval time.Duration) *hdrhistogram.
 		if bar.Count == 0 {
 			continue
 		}
-		out.RecordValues(bar.To, bar.Count)
+		_ = out.RecordValues(bar.To, bar.Count)
 		for missing := bar.To - int64(interval); missing >= int64(interval); missing -= int64(interval) {
-			out.RecordValues(missing, bar.Count)
+			_ = out.RecordValues(missing, bar.Count)
 		}
 	}
 	return out

@@ -88,7 +88,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return nil
 	}
-	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		a.streamCommands(), a.topicCommands(), a.partitionCommands(), a.segmentCommands(), a.groupCommands(),
 		a.userCommands(), a.permissionCommands(), a.tokenCommands(), a.offsetCommands(),

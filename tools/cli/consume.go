@@ -201,7 +201,7 @@ func (r *reader) readGroup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.client.LeaveGroup(t)
+	defer func() { _ = r.client.LeaveGroup(t) }() // the end of the connection does the same
 	var generation uint64
 	var cursors map[uint32]*wire.PollMessagesRequest // of the partitions owned in this generation
 	for ctx.Err() == nil && !r.done() {

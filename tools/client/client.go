@@ -93,9 +93,9 @@ func withServerName(t *tls.Config, address string) *tls.Config {
 }
 
 // Close ends the connection. The server drops the session soon after.
-func (c *Client) Close() error {
-	c.fail(net.ErrClosed)
-	return c.conn.Close()
+func (c *Client) Close() {
+	_ = c.fail(net.ErrClosed)
+	c.conn.Close()
 }
 
 // Broken reports whether the connection failed; every further call returns that error.

@@ -76,7 +76,7 @@ func readError(err error) error {
 func (c *conn) hangUp() {
 	if t, ok := c.Conn.(*net.TCPConn); ok && t.CloseWrite() == nil {
 		c.SetReadDeadline(time.Now().Add(time.Second))
-		io.Copy(io.Discard, c)
+		_, _ = io.Copy(io.Discard, c)
 	}
 	c.Close()
 }

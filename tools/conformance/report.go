@@ -33,7 +33,7 @@ func Summarize(w io.Writer, results []Result) int {
 		c := count[a]
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t\n", a, c[Passed], c[Failed], c[Skipped], c[Listed])
 	}
-	t.Flush()
+	_ = t.Flush()
 	for _, v := range []Verdict{Failed, Skipped, Listed} {
 		for _, r := range results {
 			if r.Verdict == v {

@@ -74,7 +74,7 @@ func Run(o Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	return r.results, r.playAll(dir, shared, own)
 }
 
@@ -152,7 +152,7 @@ func (r *runner) playOwn(dir string, s *Scenario) error {
 	if err := server.Start(); err != nil {
 		return err
 	}
-	defer server.Kill()
+	defer func() { _ = server.Kill() }()
 	r.play(server, s)
 	return nil
 }

@@ -115,7 +115,7 @@ func Load() ([]*Scenario, error) {
 			return nil, err
 		}
 		s, err := parseScenario(bufio.NewScanner(f))
-		f.Close()
+		_ = f.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name(), err)
 		}

@@ -46,7 +46,7 @@ func Serve(l net.Listener, dir string, mode Sync) error {
 		}
 		go func() {
 			defer c.Close()
-			(&connection{conn: c, store: s}).serve()
+			_ = (&connection{conn: c, store: s}).serve() // the client sees the connection end
 		}()
 	}
 }

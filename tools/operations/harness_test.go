@@ -61,7 +61,7 @@ func (s server) connect(username, password string) *client.Client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close() })
+	s.t.Cleanup(c.Close)
 	return c
 }
 

@@ -94,11 +94,11 @@ func (s *Server) Start() error {
 		return err
 	}
 	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }()
+	go func() { _ = cmd.Wait(); close(exited) }()
 	s.cmd, s.exited = cmd, exited
 	s.address, err = s.awaitReady()
 	if err != nil {
-		cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 		<-exited
 	}
 	return err
@@ -183,11 +183,11 @@ func (s *Server) Stop() error {
 	if s.cmd == nil {
 		return nil
 	}
-	s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.exited:
 	case <-time.After(stopTime):
-		s.cmd.Process.Kill()
+		_ = s.cmd.Process.Kill()
 		<-s.exited
 		return fmt.Errorf("server did not stop within %v\n%s", stopTime, s.tail())
 	}

@@ -87,7 +87,7 @@ func (o *Options) measure(ctx context.Context, j job, what string, start func(di
 	if err != nil {
 		return figure{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	t, err := start(dir)
 	if err != nil {
 		return figure{}, err

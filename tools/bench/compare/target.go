@@ -42,7 +42,7 @@ func startServer(bin, dir string) (*target, error) {
 	if err := s.Start(); err != nil {
 		return nil, err
 	}
-	return &target{s.Address(), s.Pid(), "http://" + ops + "/metrics", func() { s.Kill() }}, nil
+	return &target{s.Address(), s.Pid(), "http://" + ops + "/metrics", func() { _ = s.Kill() }}, nil
 }
 
 func startFloor(bin, dir string, sync floor.Sync) (*target, error) {
@@ -58,10 +58,10 @@ func startFloor(bin, dir string, sync floor.Sync) (*target, error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err != nil || !ok {
-		cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 		return nil, fmt.Errorf("floor says %q", line)
 	}
-	return &target{address, cmd.Process.Pid, "", func() { cmd.Process.Kill(); cmd.Wait() }}, nil
+	return &target{address, cmd.Process.Pid, "", func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }}, nil
 }
 
 // freeAddress finds a port that is free now.

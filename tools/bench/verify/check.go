@@ -89,7 +89,7 @@ func (k *checker) partition(name topicName, partition uint32) error {
 		}
 		if p.MessagesCount == 0 {
 			k.end(name, partition, where, q.Strategy.Value, p.CurrentOffset)
-			return nil
+			return k.groupOffset(name, partition, where, q.Strategy.Value)
 		}
 		for msg, err := range p.Messages(true) {
 			if err == nil && msg.Offset != q.Strategy.Value {
@@ -125,6 +125,23 @@ func (k *checker) end(name topicName, partition uint32, where string, next, curr
 	if lost := k.model.lost(name, partition, next); len(lost) > 0 {
 		k.report("%s: %d acknowledged messages are lost: the partition ends at %d, the first was at %d", where, len(lost), next, lost[0])
 	}
+}
+
+// groupOffset checks that the group of a topic has not stored an offset that no message has. What it
+// stored exactly is not known: a commit may have happened although the poll was never answered.
+func (k *checker) groupOffset(name topicName, partition uint32, where string, next uint64) error {
+	t := offsetTarget(wire.NamedID(name.stream), wire.NamedID(name.topic), partition, groupName)
+	t.Consumer.Kind = wire.ConsumerGroup
+	o, err := k.client.Offset(t)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: offset of the group: %w", where, err)
+	case o.StoredOffset >= next:
+		k.report("%s: the group stored offset %d, the partition ends at %d", where, o.StoredOffset, next)
+	}
+	return nil
 }
 
 // offsets compares every stored offset.

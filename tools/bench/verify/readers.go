@@ -25,7 +25,7 @@ func (m *member) poll(c *client.Client) error {
 		return nil
 	}
 	defer done()
-	t := wire.GroupTarget{Stream: m.load.stream, Topic: m.load.topic, Group: wire.NamedID("group")}
+	t := wire.GroupTarget{Stream: m.load.stream, Topic: m.load.topic, Group: wire.NamedID(groupName)}
 	if m.joined != c || len(m.owned) == 0 {
 		return m.join(c, t)
 	}

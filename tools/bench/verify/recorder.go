@@ -37,6 +37,7 @@ const (
 	idlePause     = 2 * time.Millisecond
 	memberCount   = 200 // messages per poll of a member
 	stormProducer = 0   // the producer that sends the large messages
+	groupName     = "group"
 )
 
 // Recorder produces load and notes every acknowledgement.
@@ -100,7 +101,7 @@ func (r *Recorder) setUp(c *client.Client) error {
 		}); err != nil {
 			return fmt.Errorf("create topic %s: %w", name, err)
 		}
-		if _, err := c.CreateGroup(wire.CreateGroupRequest{Stream: stream, Topic: wire.NamedID(name), Name: []byte("group")}); err != nil {
+		if _, err := c.CreateGroup(wire.CreateGroupRequest{Stream: stream, Topic: wire.NamedID(name), Name: []byte(groupName)}); err != nil {
 			return fmt.Errorf("create group of %s: %w", name, err)
 		}
 		if err := r.ledger.Note(Event{Kind: KindTopic, Stream: r.Stream, Topic: name, Partition: uint32(r.Partitions)}); err != nil {

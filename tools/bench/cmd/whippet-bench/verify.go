@@ -34,7 +34,7 @@ func recordCommand() *cobra.Command {
 	var duration time.Duration
 	cmd := &cobra.Command{
 		Use: "record", Short: "Produce mixed load and write down every acknowledgement, whatever happens to the server", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Seed == 0 {
 				o.Seed = rand.Uint64()
 			}
@@ -42,7 +42,7 @@ func recordCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer ledger.Close()
+			defer func() { err = errors.Join(err, ledger.Close()) }()
 			r, err := verify.NewRecorder(cmd.Context(), o, ledger)
 			if err != nil {
 				return err
