@@ -115,18 +115,18 @@ func chain(logs []*logFile) []*logFile {
 	return out
 }
 
-// readImages reads the newest checkpoint that is readable at all.
+// readImages reads the newest checkpoint.
 func (j *Journal) readImages(r *recovery, checkpoints []LSN) {
-	for i := len(checkpoints) - 1; i >= 0; i-- {
-		name := checkpointName(checkpoints[i])
+	if n := len(checkpoints); n > 0 {
+		at := checkpoints[n-1]
+		name := checkpointName(at)
 		b, err := j.readFile(name)
 		if err != nil {
 			r.out.Corrupt = append(r.out.Corrupt, Damage{File: name, Reason: "unreadable: " + err.Error(), Kept: name + damagedSuffix})
 		}
-		r.images = decodeCheckpoint(name, checkpoints[i], b, j.opt.Owner)
+		r.images = decodeCheckpoint(name, at, b, j.opt.Owner)
 		r.out.Corrupt = append(r.out.Corrupt, r.images.faults...)
-		j.checkpoint = checkpointFile{name: name, at: checkpoints[i], damaged: err != nil || len(r.images.faults) > 0}
-		break
+		j.checkpoint = checkpointFile{name: name, at: at, damaged: err != nil || len(r.images.faults) > 0}
 	}
 	r.out.Checkpoint = r.images.at
 	for i := range r.images.images {

@@ -198,7 +198,7 @@ func TestChangesAgainstModel(t *testing.T) {
 		randomWorkloadOn(r, randomRest)
 		seen := map[TopicKey]bool{}
 		randomRest.v.Changes(old, func(a, b *Topic) bool {
-			k := TopicKey{}
+			var k TopicKey
 			if a != nil {
 				k = a.Key()
 			} else {

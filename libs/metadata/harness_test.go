@@ -75,7 +75,6 @@ type status struct {
 	Payload        []byte
 }
 
-func ok(payload []byte) status         { return status{Payload: payload} }
 func result(code wire.Code) status     { return status{Result: code} }
 func statusCode(code wire.Code) status { return status{Status: code} }
 func (s status) is(want status) bool   { return s.Status == want.Status && s.Result == want.Result }

@@ -146,7 +146,7 @@ func (p *player) read(h *wire.RequestHeader, body []byte, b *binding) []byte {
 	if p.sends && h.Code < 600 {
 		return nil
 	}
-	switch wire.Cmd(h.Code) {
+	switch h.Code {
 	case wire.CmdGetStream:
 		q, err := wire.DecodeStreamTarget(body)
 		if err != nil {
@@ -237,7 +237,7 @@ func (p *player) read(h *wire.RequestHeader, body []byte, b *binding) []byte {
 
 func (p *player) readGroup(h *wire.RequestHeader, body []byte, b *binding) []byte {
 	give := func(code wire.Code, out []byte) []byte { return reply(h, wire.OpNonReplicated, code, out) }
-	sync := wire.Cmd(h.Code) == wire.CmdSyncGroup
+	sync := h.Code == wire.CmdSyncGroup
 	q, err := wire.DecodeGroupTarget(body)
 	if err != nil {
 		if sync {

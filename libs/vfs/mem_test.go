@@ -110,7 +110,7 @@ func TestPowerCutRepeats(t *testing.T) {
 		}
 		return s
 	}
-	if run() != run() {
+	if first, second := run(), run(); first != second {
 		t.Fatal("not deterministic")
 	}
 }

@@ -21,11 +21,6 @@ const minRing = 4
 
 func (p *pipeline) at(op uint64) *slot { return &p.ring[op&uint64(len(p.ring)-1)] }
 
-// has reports whether op's slot is held.
-func (p *pipeline) has(op uint64) bool {
-	return op != 0 && op >= p.low && op <= p.head && p.ring != nil
-}
-
 // push makes room for the next op and returns its slot, emptied.
 func (p *pipeline) push() *slot {
 	if p.head-p.low+2 > uint64(len(p.ring)) {
