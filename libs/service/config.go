@@ -16,7 +16,7 @@ type Config struct {
 	Root                Root                `key:"root"`
 	TCP                 TCP                 `key:"tcp"`
 	QUIC                QUIC                `key:"quic" use:"none: this version serves TCP only"`
-	HTTP                HTTP                `key:"http" use:"none: this version serves TCP only"`
+	HTTP                HTTP                `key:"http"`
 	WebSocket           WebSocket           `key:"websocket" use:"none: this version serves TCP only"`
 	Ops                 OpsConfig           `key:"ops"`
 	Limits              Limits              `key:"limits"`

@@ -65,7 +65,7 @@ type HTTP struct {
 	// Largest request body; above it the answer is 413.
 	MaxRequestSize Size `key:"max_request_size" default:"2 MB" range:"1 B..64 MiB"`
 	// Serve the web interface at `/ui`.
-	WebUI   bool        `key:"web_ui" default:"false"`
+	WebUI   bool        `key:"web_ui" default:"false" use:"none: this version has no web interface"`
 	CORS    CORS        `key:"cors"`
 	JWT     JWT         `key:"jwt"`
 	Metrics HTTPMetrics `key:"metrics"`

@@ -55,6 +55,9 @@ func (r *LocalReply) Release() {
 	}
 }
 
+// AdvertiseHTTP makes port the HTTP port of this node in the roster. Call it before Start.
+func (s *Server) AdvertiseHTTP(port int) { s.core.cfg.Node.HTTP = uint16(port) }
+
 // View is the front-door's newest metadata.
 func (l *Local) View() *metadata.View { return l.server.core.deps.Follower.View() }
 

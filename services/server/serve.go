@@ -20,6 +20,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
 	frontdoor "github.com/whippet-mq/whippet/services/front-door"
+	"github.com/whippet-mq/whippet/services/front-door/httpapi"
 	metadatareplica "github.com/whippet-mq/whippet/services/metadata-replica"
 	partitionreplica "github.com/whippet-mq/whippet/services/partition-replica"
 )
@@ -40,6 +41,7 @@ type node struct {
 	metadata  *metadatareplica.Replica
 	partition *partitionreplica.Replica
 	front     *frontdoor.Server
+	http      *httpapi.Server // nil when it is off
 }
 
 func newNode(fs vfs.FS, config *service.Config, log hclog.Logger, registry *prometheus.Registry) *node {
@@ -74,7 +76,7 @@ func serve(ctx context.Context, r *service.Runtime) error {
 	if err := n.openFront(); err != nil {
 		return err
 	}
-	if err := r.Ready(service.Bound{TCP: n.front.Addr().String()}); err != nil {
+	if err := r.Ready(n.bound()); err != nil {
 		return err
 	}
 	select {
@@ -83,6 +85,15 @@ func serve(ctx context.Context, r *service.Runtime) error {
 	case err := <-n.fatal:
 		return err
 	}
+}
+
+// bound says where clients reach the node.
+func (n *node) bound() service.Bound {
+	b := service.Bound{TCP: n.front.Addr().String()}
+	if n.http != nil {
+		b.HTTP = n.http.Addr().String()
+	}
+	return b
 }
 
 // openRoles opens the replicas on their logs and lets them serve. The session record of this life is
@@ -123,6 +134,9 @@ func (n *node) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
 	var errs []error
+	if n.http != nil {
+		errs = append(errs, n.http.Stop(ctx))
+	}
 	if n.front != nil {
 		errs = append(errs, n.front.Stop(ctx))
 	}
@@ -212,6 +226,7 @@ func (n *node) openFront() (err error) {
 		Heartbeat:       heartbeat,
 		TokensPerUser:   c.PersonalAccessToken.MaxTokensPerUser,
 		PasswordWorkers: c.Limits.Logins,
+		LocalSessions:   max(1, c.Metadata.ClientsTableMax/2),
 		ClusterID:       wire.ClusterID(c.Cluster.Name),
 		DataDir:         c.System.Path,
 	}, frontdoor.Deps{
@@ -222,7 +237,16 @@ func (n *node) openFront() (err error) {
 	if err != nil {
 		return service.WithExit(service.ExitConfig, err)
 	}
-	return n.front.Start()
+	if err := n.openHTTP(); err != nil {
+		return err
+	}
+	if err := n.front.Start(); err != nil {
+		return err
+	}
+	if n.http != nil {
+		n.http.Serve()
+	}
+	return nil
 }
 
 // root makes the first user.
