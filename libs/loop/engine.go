@@ -31,6 +31,20 @@ type EngineOptions struct {
 	Reserve   int64 // bytes kept free for ops that make room
 	Workers   int   // goroutines for file work
 	Heartbeat time.Duration
+
+	// Stepped: the engine starts no goroutine. A turn writes its own rounds, file work waits for
+	// Step, ticks and background syncs for Advance: a test decides what happens in which order.
+	Stepped bool
+	Clock   func() uint64 // µs since the Unix epoch; nil: the wall clock
+}
+
+// writer is how rounds reach the journal.
+type writer interface {
+	TryInline(*journal.Round) (journal.Done, bool)
+	Submit(*journal.Round) bool
+	Resume()
+	Checkpoint(journal.LSN, []journal.Image, func(error))
+	Close() error
 }
 
 // Engine is one loop in a process with what it needs: its journal and writer, a pool for file
@@ -38,13 +52,14 @@ type EngineOptions struct {
 type Engine struct {
 	*Runner
 	journal   *journal.Journal
-	writer    *journal.Writer
+	writer    writer
 	options   EngineOptions
 	work      chan job
 	restoring map[uint64]*restoring // groups between Host and the end of Replay
 
-	checkpointing bool // owned by the loop
-	failing       bool // a round failed; logged once until one succeeds
+	steps         []job // of a stepped engine, oldest first
+	checkpointing bool  // owned by the loop
+	failing       bool  // a round failed; logged once until one succeeds
 }
 
 type job struct {
@@ -68,7 +83,11 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 	e.Runner = newRunner(New(e, o.Limits))
 	e.Loop.Failed = e.roundFailed
 	e.Loop.Ticked = e.checkpointDue
-	e.writer = journal.NewWriter(j, e.Notify)
+	if o.Stepped {
+		e.Runner.stepped, e.writer = true, journal.NewInline(j)
+	} else {
+		e.writer = journal.NewWriter(j, e.Notify)
+	}
 	for _, d := range recovered.Corrupt {
 		o.Log.Error("journal is damaged", "dir", o.Dir, "file", d.File, "position", d.Pos, "bytes", d.Len, "reason", d.Reason, "kept", d.Kept)
 	}
@@ -77,6 +96,10 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 
 // Start begins to serve.
 func (e *Engine) Start() {
+	if e.options.Stepped {
+		e.Runner.kick()
+		return
+	}
 	for range max(1, e.options.Workers) {
 		go e.worker()
 	}
@@ -91,7 +114,12 @@ func (e *Engine) worker() {
 }
 
 // Now implements Env.
-func (e *Engine) Now() uint64 { return uint64(time.Now().UnixMicro()) }
+func (e *Engine) Now() uint64 {
+	if e.options.Clock != nil {
+		return e.options.Clock()
+	}
+	return uint64(time.Now().UnixMicro())
+}
 
 // Rand implements Env.
 func (e *Engine) Rand() uint64 {
@@ -113,6 +141,10 @@ func (e *Engine) Resume() { e.writer.Resume() }
 
 // Go implements Env.
 func (e *Engine) Go(run func() error, done func(error)) {
+	if e.options.Stepped {
+		e.steps = append(e.steps, job{run, done})
+		return
+	}
 	select {
 	case e.work <- job{run, done}:
 	default:
@@ -148,6 +180,8 @@ func (o *EngineOptions) durable() journal.LSN {
 
 // Close finishes what is admitted, writes a last checkpoint and closes the journal.
 func (e *Engine) Close(limit time.Duration) error {
+	for e.Step() {
+	}
 	e.Runner.Close(limit)
 	err := e.Checkpoint()
 	if werr := e.writer.Close(); err == nil {

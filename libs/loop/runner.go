@@ -25,9 +25,10 @@ type Runner struct {
 	spare []Event // owned by the turn
 	shut  bool
 
-	wake chan struct{}
-	stop chan struct{}
-	gone sync.WaitGroup
+	stepped bool // whoever posts runs the turns; there is no goroutine
+	wake    chan struct{}
+	stop    chan struct{}
+	gone    sync.WaitGroup
 }
 
 func newRunner(l *Loop) *Runner {
@@ -86,6 +87,10 @@ func (r *Runner) post(ev Event) bool {
 }
 
 func (r *Runner) kick() {
+	if r.stepped {
+		r.tryTurn()
+		return
+	}
 	select {
 	case r.wake <- struct{}{}:
 	default:

@@ -98,6 +98,9 @@ func Open(config Config, deps Deps) (*Replica, error) {
 // Start begins to serve and takes up the primary's duties.
 func (r *Replica) Start() {
 	r.engine.Start()
+	if r.config.Engine.Stepped {
+		return
+	}
 	r.gone.Add(1)
 	go r.duties()
 }
@@ -114,15 +117,22 @@ func (r *Replica) End() journal.LSN { return r.engine.End() }
 
 // Serve implements link.Service.
 func (r *Replica) Serve(c *link.Call) {
-	if c.Header.Operation == wire.OpJoinGroup {
+	switch {
+	case c.Header.Operation != wire.OpJoinGroup:
+		r.engine.Serve(c)
+	case r.config.Engine.Stepped:
+		r.askInFlight(c)
+		r.engine.Serve(c)
+	default:
 		go func() {
 			r.askInFlight(c)
 			r.engine.Serve(c)
 		}()
-		return
 	}
-	r.engine.Serve(c)
 }
+
+// Engine is the loop of the group, for those who drive it step by step.
+func (r *Replica) Engine() *loop.Engine { return r.engine }
 
 // View is the newest published view.
 func (r *Replica) View() *metadata.View { return r.published.Load() }

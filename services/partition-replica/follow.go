@@ -8,32 +8,39 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// follow brings the hosted partitions in line with every newer metadata view: deletes, purges and
-// the offsets of deleted consumer groups. The first look covers everything, later ones what changed.
+// follow brings the hosted partitions in line with every newer metadata view.
 func (r *Replica) follow() {
 	defer r.gone.Done()
-	changed := r.follower.Changed()
-	seen := r.follower.View()
-	for _, e := range r.engines {
-		for _, p := range r.of(e) {
-			r.reconcile(p, seen)
-		}
-	}
 	for {
+		changed := r.follower.Changed()
+		r.Follow()
 		select {
 		case <-changed:
 		case <-r.stop:
 			return
 		}
-		changed = r.follower.Changed()
-		v := r.follower.View()
-		v.Changes(seen, func(older, newer *metadata.Topic) bool {
+	}
+}
+
+// Follow brings the hosted partitions in line with the current metadata view: deletes, purges and the
+// offsets of deleted consumer groups. The first look covers everything, later ones what changed.
+// Start does it by itself unless the engines are stepped.
+func (r *Replica) Follow() {
+	v := r.follower.View()
+	if r.seen == nil {
+		for _, e := range r.engines {
+			for _, p := range r.of(e) {
+				r.reconcile(p, v)
+			}
+		}
+	} else {
+		v.Changes(r.seen, func(older, newer *metadata.Topic) bool {
 			r.reconcileTopic(older, v)
 			r.reconcileTopic(newer, v)
 			return true
 		})
-		seen = v
 	}
+	r.seen = v
 }
 
 // reconcileTopic looks at the hosted partitions of one state of a topic.

@@ -62,6 +62,7 @@ type Replica struct {
 	files    *segment.Files
 	engines  []*loop.Engine
 	space    space
+	seen     *metadata.View // last view Follow looked at
 
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition
@@ -101,6 +102,9 @@ func (r *Replica) Start() {
 		e.Start()
 	}
 	r.space.measure(r.config)
+	if r.config.Engine.Stepped {
+		return
+	}
 	r.gone.Add(2)
 	go r.follow()
 	go r.maintain()
@@ -160,7 +164,7 @@ func (r *Replica) find(group uint64) *Partition {
 
 // internal answers the cluster's own questions from inside the loops.
 func (r *Replica) internal(c *link.Call) {
-	go func() {
+	ask := func() {
 		for _, e := range r.engines {
 			if !e.Wait(func() { r.answer(e, c) }) {
 				c.Refuse(wire.CodeTransientNotAccepted, link.ReasonClosing)
@@ -168,8 +172,16 @@ func (r *Replica) internal(c *link.Call) {
 			}
 		}
 		c.Finish()
-	}()
+	}
+	if r.config.Engine.Stepped {
+		ask()
+		return
+	}
+	go ask()
 }
+
+// Engines are the loops of this process, for those who drive them step by step.
+func (r *Replica) Engines() []*loop.Engine { return r.engines }
 
 func (r *Replica) answer(e *loop.Engine, c *link.Call) {
 	switch c.Internal {
