@@ -12,7 +12,6 @@ import (
 
 	"github.com/whippet-mq/whippet/tools/bench"
 	"github.com/whippet-mq/whippet/tools/bench/plot"
-	"github.com/whippet-mq/whippet/tools/client"
 )
 
 // Options say what is compared.
@@ -94,7 +93,7 @@ func (o *Options) measure(ctx context.Context, j job, what string, start func(di
 	}
 	defer t.stop()
 	w := j.load
-	w.Connect = client.Options{Address: t.address, Username: "iggy", Password: "iggy"}
+	w.Connect = credentials(t.address)
 	w.Keep = true
 	var before, after usage
 	w.OnOpen = func() { before, err = t.read() }

@@ -79,22 +79,27 @@ const clockTick = 10 * time.Millisecond
 
 // read returns what the process has used since it started.
 func (t *target) read() (u usage, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.pid))
+	if u.cpu, err = cpuTime(t.pid); err == nil && t.metrics != "" {
+		u.mallocs, err = counter(t.metrics, "go_memstats_mallocs_total")
+	}
+	return u, err
+}
+
+// cpuTime is the processor time a process has used.
+func cpuTime(pid int) (used time.Duration, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return u, err
+		return 0, err
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	for _, i := range []int{11, 12} { // user and system time
 		ticks, err := strconv.ParseInt(string(fields[i]), 10, 64)
 		if err != nil {
-			return u, err
+			return 0, err
 		}
-		u.cpu += time.Duration(ticks) * clockTick
+		used += time.Duration(ticks) * clockTick
 	}
-	if t.metrics != "" {
-		u.mallocs, err = counter(t.metrics, "go_memstats_mallocs_total")
-	}
-	return u, err
+	return used, nil
 }
 
 func (u usage) since(before usage) usage {

@@ -174,7 +174,7 @@ func Short(v float64) string {
 
 // WriteBars draws horizontal bars, with a line at value 1.
 func WriteBars(w io.Writer, title string, bars []Bar) error {
-	const rowHeight, labels = 30, 260
+	const rowHeight, labels = 30, 340
 	var b strings.Builder
 	open(&b, top+rowHeight*len(bars)+20)
 	text(&b, width/2, 20, "middle", title, "bold")

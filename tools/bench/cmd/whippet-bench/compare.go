@@ -54,3 +54,20 @@ func compareCommand() *cobra.Command {
 	f.BoolVar(&strict, "strict", false, "fail when a ratio is below what is asked")
 	return cmd
 }
+
+func footprintCommand() *cobra.Command {
+	var f compare.Footprint
+	cmd := &cobra.Command{
+		Use: "footprint", Short: "Measure an idle server, and how long one with data takes to start", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.Run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	o := cmd.Flags()
+	o.StringVar(&f.Server, "server", "bin/whippet-server", "server program")
+	o.StringVar(&f.Dir, "dir", "", "where data goes (default: the temporary directory)")
+	o.IntVar(&f.Idle, "idle-partitions", 1000, "empty partitions of the idle server")
+	o.DurationVar(&f.Watch, "watch", 10*time.Second, "how long to watch it")
+	o.Int64Var(&f.Messages, "messages", 10_000_000, "messages stored before the restarts")
+	o.IntVar(&f.Partitions, "partitions", 100, "partitions they are spread over")
+	o.IntVar(&f.Size, "size", 100, "bytes of each payload")
+	return cmd
+}

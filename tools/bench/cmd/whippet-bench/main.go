@@ -25,7 +25,7 @@ func main() {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	flagfile.Add(root)
-	root.AddCommand(produceCommand(), consumeCommand(), bothCommand(), verifyCommand(), compareCommand())
+	root.AddCommand(produceCommand(), consumeCommand(), bothCommand(), verifyCommand(), compareCommand(), footprintCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "whippet-bench:", err)
 		if errors.Is(err, flagfile.ErrUsage) {
