@@ -18,8 +18,8 @@ import (
 	"github.com/whippet-mq/whippet/tools/process"
 )
 
-// binary is the server under test.
-var binary string
+// serverBinary is the server under test.
+var serverBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		if binary, err = process.Build(dir); err != nil {
+		if serverBinary, err = process.Build(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -46,7 +46,7 @@ type server struct {
 // start runs a server with more variables; root is iggy / iggy unless they say otherwise.
 func start(t *testing.T, dir string, env map[string]string) server {
 	t.Helper()
-	s := server{process.New(binary, dir, env), t}
+	s := server{process.New(serverBinary, dir, env), t}
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func expect(t *testing.T, c *client.Client, n int) {
 // run starts a server that is to end by itself and returns its exit code and output.
 func run(t *testing.T, env []string, args ...string) (int, string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), serverBinary, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "IGGY_SYSTEM_PATH=" + t.TempDir(), "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "WHIPPET_OPS_ADDRESS=127.0.0.1:0"}, env...)
 	out, err := cmd.CombinedOutput()

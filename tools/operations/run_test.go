@@ -25,7 +25,7 @@ func TestRunScript(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "deploy", "run"), script, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(binary, filepath.Join(root, "bin", "whippet-server")); err != nil {
+	if err := os.Symlink(serverBinary, filepath.Join(root, "bin", "whippet-server")); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(root, "bin", "whippet"), "../cli/cmd/whippet").CombinedOutput(); err != nil {

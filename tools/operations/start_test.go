@@ -84,7 +84,7 @@ func TestFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := filepath.Join(dir, "server")
-	if err := os.WriteFile(fresh, []byte("#!/bin/sh\nexec "+binary+" --fresh\n"), 0o755); err != nil {
+	if err := os.WriteFile(fresh, []byte("#!/bin/sh\nexec "+serverBinary+" --fresh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	again := server{process.New(fresh, dir, nil), t}
