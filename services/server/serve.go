@@ -41,14 +41,19 @@ type node struct {
 	metadata  *metadatareplica.Replica
 	partition *partitionreplica.Replica
 	front     *frontdoor.Server
+	makeRoot  func() (metadata.RootUser, error)
+	stepped   bool            // replicas start no goroutine: loop.EngineOptions.Stepped
+	clock     func() uint64   // of the loops, nil: the wall clock
 	http      *httpapi.Server // nil when it is off
 }
 
 func newNode(fs vfs.FS, config *service.Config, log hclog.Logger, registry *prometheus.Registry) *node {
-	return &node{
+	n := &node{
 		config: config, log: log, registry: registry, fs: fs, fatal: make(chan error, 1),
 		pool: buffer.NewPool(int64(config.Limits.Memory)),
 	}
+	n.makeRoot = n.root
+	return n
 }
 
 // serve starts the roles from the log up, works until ctx is done and stops them from the sockets
@@ -162,7 +167,7 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 		SessionClaim: c.Heartbeat.Interval,
 		Engine:       n.engine(owner, 0, c.Metadata.PrepareQueueDepth),
 	}, metadatareplica.Deps{
-		FS: n.fs, Root: n.root, Log: n.log.Named("metadata"), Registry: n.registry, Fatal: n.die,
+		FS: n.fs, Root: n.makeRoot, Log: n.log.Named("metadata"), Registry: n.registry, Fatal: n.die,
 	})
 }
 
@@ -204,7 +209,7 @@ func (n *node) engine(owner [16]byte, number uint32, pipeline int) loop.EngineOp
 		Durable:  n.evidence.End,
 		Limits:   loop.Limits{Pipeline: pipeline, Queue: 2 * pipeline},
 		FileSize: int64(c.Journal.FileSize), Budget: int64(c.Journal.Budget), Reserve: int64(c.Storage.Reserve),
-		Workers: 4,
+		Workers: 4, Stepped: n.stepped, Clock: n.clock,
 	}
 }
 
