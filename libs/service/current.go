@@ -54,6 +54,15 @@ func (c *Config) WriteCurrent(b Bound) error {
 	return writeDurably(c.currentPath(), text, 0o644)
 }
 
+// Current is the text that WriteCurrent wrote, nil before it did.
+func (c *Config) Current() []byte {
+	text, err := os.ReadFile(c.currentPath())
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // RemoveCurrent removes what an earlier process left, so that nobody takes its addresses for this
 // one's. Call it with the data directory locked.
 func (c *Config) RemoveCurrent() error {

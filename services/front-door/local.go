@@ -101,6 +101,9 @@ func (l *Local) reply(s *Session, b []byte, frame *buffer.Frame, done func()) Lo
 		return r
 	}
 	r.View = h.View
+	if s.header.Operation == wire.OpSendMessages {
+		return r // has no result section
+	}
 	payload, err := wire.DecodeResult(r.Body)
 	if err != nil {
 		r.Status, r.Body = asCode(err), nil

@@ -233,6 +233,7 @@ func (n *node) openFront() (err error) {
 		PasswordWorkers: c.Limits.Logins,
 		LocalSessions:   max(1, c.Metadata.ClientsTableMax/2),
 		ClusterID:       wire.ClusterID(c.Cluster.Name),
+		ConfigText:      c.Current,
 		DataDir:         c.System.Path,
 	}, frontdoor.Deps{
 		Metadata:   n.metadata,

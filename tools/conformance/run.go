@@ -15,6 +15,7 @@ import (
 // Options say what to run against what.
 type Options struct {
 	Address  string         // a running server; scenarios that need their own or a restart are skipped
+	HTTP     string         // URL of its HTTP interface, for the HTTP scenarios
 	Binary   string         // or a server program to start as often as needed
 	Filter   *regexp.Regexp // names to run; nil runs all
 	User     string         // an administrator of the running server

@@ -10,7 +10,7 @@ import (
 	"sort"
 )
 
-//go:embed transcripts/client/*.jsonl transcripts/released-0.11.0/*.jsonl
+//go:embed transcripts/client/*.jsonl transcripts/http/*.jsonl transcripts/released-0.11.0/*.jsonl
 var transcripts embed.FS
 
 // Scenario is one recorded conversation.

@@ -115,7 +115,7 @@ func (s *Server) awaitReady() (string, error) {
 		if err != nil {
 			continue
 		}
-		address := boundAddress(text)
+		address := boundAddress(text, "tcp")
 		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			c.Close()
 			return address, nil
@@ -124,8 +124,8 @@ func (s *Server) awaitReady() (string, error) {
 	return "", fmt.Errorf("server not ready after %v\n%s", readyTime, s.tail())
 }
 
-// boundAddress finds the address of the [tcp] section.
-func boundAddress(toml []byte) string {
+// boundAddress finds the address of a section.
+func boundAddress(toml []byte, of string) string {
 	section := ""
 	for lines := bufio.NewScanner(bytes.NewReader(toml)); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
@@ -133,11 +133,21 @@ func boundAddress(toml []byte) string {
 			section = strings.Trim(line, "[] ")
 		}
 		key, value, _ := strings.Cut(line, "=")
-		if section == "tcp" && strings.TrimSpace(key) == "address" {
+		if section == of && strings.TrimSpace(key) == "address" {
 			return strings.Trim(strings.TrimSpace(value), `"'`)
 		}
 	}
 	return ""
+}
+
+// Bound is where a listener of the running server stands, by its section of the configuration: tcp,
+// http, quic or websocket. It is "" when the server does not have it.
+func (s *Server) Bound(section string) string {
+	text, err := os.ReadFile(s.published())
+	if err != nil {
+		return ""
+	}
+	return boundAddress(text, section)
 }
 
 // Address is where clients connect now.

@@ -76,6 +76,7 @@ func (c *call) body() (*reader, error) {
 	grace := time.Now().Add(c.api.cfg.FrameGrace + time.Duration(size>>20)*time.Second)
 	_ = http.NewResponseController(c.w).SetReadDeadline(grace)
 	n, err := io.ReadFull(c.r.Body, f.Bytes()[:size+1])
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	switch {
 	case err == nil && size == limit:
 		return nil, errTooLarge
@@ -115,12 +116,13 @@ func (c *call) wrote(r *frontdoor.LocalReply, use func(answer []byte) error) err
 
 // noContent answers a write that has nothing to tell.
 func (c *call) noContent([]byte) error {
-	c.head(http.StatusNoContent, "")
+	c.head(http.StatusNoContent, "", 0)
 	return nil
 }
 
-// head sends the status line and the headers of a success.
-func (c *call) head(status int, contentType string) {
+// head sends the status line and the headers of a success whose body has size bytes.
+func (c *call) head(status int, contentType string, size int) {
+	c.due(size)
 	h := c.w.Header()
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
@@ -134,10 +136,15 @@ func (c *call) head(status int, contentType string) {
 // send answers with a whole body.
 func (c *call) send(status int, contentType string, body []byte) error {
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.api.cfg.WriteGrace + time.Duration(len(body)>>20)*time.Second))
-	c.head(status, contentType)
+	c.head(status, contentType, len(body))
 	_, _ = c.w.Write(body) // a client that left has no use for an error
 	return nil
+}
+
+// due gives the answer a time to leave in. Every answer has one of its own: on a connection that
+// stays open the one before is over.
+func (c *call) due(size int) {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.api.cfg.WriteGrace + time.Duration(size>>20)*time.Second))
 }
 
 const jsonType = "application/json"
@@ -168,7 +175,8 @@ func (c *call) fail(err error) {
 	if f.closes && c.r.ProtoMajor == 1 {
 		h.Set("Connection", "close")
 	}
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.api.cfg.WriteGrace))
+	c.drain(f)
+	c.due(0)
 	if f.bare {
 		h.Set("Content-Length", "0")
 		c.w.WriteHeader(f.status)
@@ -179,6 +187,19 @@ func (c *call) fail(err error) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(f.status)
 	_, _ = c.w.Write(body)
+}
+
+// drained is how many bytes of a body that nobody wanted are read, so that the connection can go on.
+const drained = 4 << 20
+
+// drain takes a body that was not read off the connection, unless the connection ends or its client
+// waits to be asked for the body.
+func (c *call) drain(f *failure) {
+	if f.closes || c.r.ProtoMajor != 1 || c.r.ContentLength == 0 || c.r.Header.Get("Expect") != "" {
+		return
+	}
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.api.cfg.HandshakeGrace))
+	_, _ = io.CopyN(io.Discard, c.r.Body, drained) // what is left over closes the connection
 }
 
 // id reads the i-th variable segment as a number or a name.

@@ -24,7 +24,7 @@ func createPartitions(c *call) error {
 	}
 	return c.write(wire.OpCreatePartitions, q.Append(nil), func([]byte) error {
 		c.w.Header().Set("Content-Length", "0")
-		c.head(http.StatusOK, "")
+		c.head(http.StatusOK, "", 0)
 		return nil
 	})
 }

@@ -110,7 +110,7 @@ func (c *call) produceQuietly(f *buffer.Frame) error {
 	})
 	c.w.Header().Set("Iggy-Durability", "none")
 	c.w.Header().Set("Content-Length", "0")
-	c.head(http.StatusAccepted, "")
+	c.head(http.StatusAccepted, "", 0)
 	return nil
 }
 

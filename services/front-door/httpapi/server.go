@@ -174,16 +174,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.requests != nil {
 		s.requests.Inc()
 	}
+	c := &call{api: s, w: w, r: r}
+	defer c.finish()
 	preflight := r.Method == http.MethodOptions
 	if s.cfg.CORS.Enabled {
 		s.cfg.CORS.apply(r, w.Header(), preflight)
 		if preflight {
+			c.due(0)
 			w.WriteHeader(http.StatusOK)
 			return
 		}
 	}
-	c := &call{api: s, w: w, r: r}
-	defer c.finish()
 	if err := s.serve(c); err != nil {
 		c.fail(err)
 	}
@@ -197,7 +198,9 @@ func (s *Server) serve(c *call) error {
 	}
 	h := found.handlers[c.r.Method]
 	if h == nil {
-		set(c.w.Header(), "Allow", found.methods)
+		if c.r.Method != http.MethodOptions {
+			set(c.w.Header(), "Allow", found.methods)
+		}
 		return &failure{status: http.StatusMethodNotAllowed, code: "method_not_allowed", bare: true}
 	}
 	c.route, c.params = found, params

@@ -125,14 +125,19 @@ func (c *call) topicDetails(b []byte) error {
 	})
 }
 
-// topicFields are the typed settings of a topic in a body; a zero or nil one keeps the default or,
-// in an update, the current value.
+// topicFields are the typed settings of a topic in a body; nil is not given.
 type topicFields struct {
 	name        []byte
 	compression string
-	expiry      uint64 // µs
-	maxSize     uint64 // bytes
+	expiry      *uint64 // µs
+	maxSize     *uint64 // bytes
 	options     wire.Options
+}
+
+// amount reads a number of 64 bits.
+func (r *reader) amount() *uint64 {
+	n := r.uint(math.MaxUint64)
+	return &n
 }
 
 // compression reads "none" or "gzip" in any letter case.
@@ -144,8 +149,9 @@ func (r *reader) compression() string {
 	return text
 }
 
-// block is the options block of the fields. A typed field that says something comes instead of the
-// option of its name.
+// block is the options block of the fields. A typed field comes instead of the option of its name. In
+// a create, which must give them all, the neutral ones (none, 0, 0) say nothing; in an update 0 keeps
+// the current value.
 func (f *topicFields) block(creating bool) wire.Options {
 	var block []byte
 	typed := make(map[string]bool)
@@ -156,12 +162,13 @@ func (f *topicFields) block(creating bool) wire.Options {
 	if f.compression != "" && (!creating || f.compression != wire.CompressionNone.String()) {
 		put(wire.OptionCompression, wire.KindString, []byte(f.compression))
 	}
-	if f.expiry != 0 {
-		put(wire.OptionMessageExpiry, wire.KindUint64, binary.LittleEndian.AppendUint64(nil, f.expiry))
+	amount := func(key string, value *uint64) {
+		if value != nil && (!creating || *value != 0) {
+			put(key, wire.KindUint64, binary.LittleEndian.AppendUint64(nil, *value))
+		}
 	}
-	if f.maxSize != 0 {
-		put(wire.OptionMaxTopicSize, wire.KindUint64, binary.LittleEndian.AppendUint64(nil, f.maxSize))
-	}
+	amount(wire.OptionMessageExpiry, f.expiry)
+	amount(wire.OptionMaxTopicSize, f.maxSize)
 	for o := range f.options.All() {
 		if !typed[string(o.Key)] {
 			block = o.Append(block)
@@ -191,9 +198,9 @@ func createTopic(c *call) error {
 		case 2:
 			f.compression = b.compression()
 		case 3:
-			f.expiry = b.uint(math.MaxUint64)
+			f.expiry = b.amount()
 		case 4:
-			f.maxSize = b.uint(math.MaxUint64)
+			f.maxSize = b.amount()
 		case 5:
 			f.options = b.options()
 		}
@@ -229,9 +236,9 @@ func updateTopic(c *call) error {
 		case i == 1:
 			f.compression = b.compression()
 		case i == 2:
-			f.expiry = b.uint(math.MaxUint64)
+			f.expiry = b.amount()
 		case i == 3:
-			f.maxSize = b.uint(math.MaxUint64)
+			f.maxSize = b.amount()
 		}
 	})
 	if err := b.end(); err != nil {

@@ -42,8 +42,8 @@ func runCommand(failed *int) *cobra.Command {
 		Long: "Plays the recorded scenarios against the server at --address, which is EMPTIED first, or against\n" +
 			"servers started from the program --server, which also makes restarts and private servers possible.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if (o.Address == "") == (o.Binary == "") {
-				return fmt.Errorf("give either --address or --server")
+			if (o.Address != "" || o.HTTP != "") == (o.Binary != "") {
+				return fmt.Errorf("give either --server, or --address and --http")
 			}
 			if filter != "" {
 				if o.Filter, err = regexp.Compile(filter); err != nil {
@@ -54,13 +54,24 @@ func runCommand(failed *int) *cobra.Command {
 			if verbose {
 				o.Report = func(r conformance.Result) { fmt.Fprintln(out, conformance.Line(r)) }
 			}
-			results, err := conformance.Run(o)
+			var results []conformance.Result
+			if o.HTTP == "" || o.Address != "" {
+				if results, err = conformance.Run(o); err != nil {
+					return err
+				}
+			}
+			if o.HTTP != "" || o.Binary != "" {
+				var more []conformance.Result
+				more, err = conformance.RunHTTP(o)
+				results = append(results, more...)
+			}
 			*failed = conformance.Summarize(out, results)
 			return err
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Address, "address", "", "host:port of a running server; everything on it is deleted")
+	f.StringVar(&o.HTTP, "http", "", "URL of the HTTP interface of a running server; everything on it is deleted")
 	f.StringVar(&o.Binary, "server", "", "server program to start as often as needed")
 	f.StringVar(&filter, "filter", "", "regular expression on scenario names")
 	f.StringVar(&o.User, "username", "iggy", "administrator of the running server")
