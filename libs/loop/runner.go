@@ -105,6 +105,12 @@ func (r *Runner) tryTurn() {
 		return
 	}
 	r.runTurn()
+	r.endTurn()
+}
+
+// endTurn gives the turn back and sees to what was posted meanwhile. Every owner ends with it: who
+// failed to get the turn has gone.
+func (r *Runner) endTurn() {
 	r.turn.Unlock()
 	r.mu.Lock()
 	more := len(r.inbox) > 0
@@ -137,11 +143,11 @@ func (r *Runner) run() {
 			r.turn.Lock()
 			for r.runTurn() {
 			}
-			r.turn.Unlock()
+			r.endTurn()
 		case <-tick.C:
 			r.turn.Lock()
 			r.Loop.Tick()
-			r.turn.Unlock()
+			r.endTurn()
 		case <-r.stop:
 			return
 		}
