@@ -262,7 +262,7 @@ func (n *node) root() (metadata.RootUser, error) {
 		return metadata.RootUser{}, err
 	}
 	hash := frontdoor.HashPassword([]byte(user.Password.Reveal()))
-	n.log.Info("root user created", "name", user.Name, "password", user.From)
+	n.log.Info("root user created", "name", user.Name, "credentials", user.From)
 	return metadata.RootUser{Name: user.Name, PasswordHash: hash}, nil
 }
 
