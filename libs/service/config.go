@@ -15,9 +15,9 @@ type Config struct {
 	Node                Node                `key:""`
 	Root                Root                `key:"root"`
 	TCP                 TCP                 `key:"tcp"`
-	QUIC                QUIC                `key:"quic" use:"none: this version serves TCP only"`
+	QUIC                QUIC                `key:"quic" use:"none: this version serves TCP and HTTP only"`
 	HTTP                HTTP                `key:"http"`
-	WebSocket           WebSocket           `key:"websocket" use:"none: this version serves TCP only"`
+	WebSocket           WebSocket           `key:"websocket" use:"none: this version serves TCP and HTTP only"`
 	Ops                 OpsConfig           `key:"ops"`
 	Limits              Limits              `key:"limits"`
 	Heartbeat           Heartbeat           `key:"heartbeat"`
