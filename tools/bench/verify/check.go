@@ -68,6 +68,9 @@ func (k *checker) report(format string, args ...any) {
 	}
 }
 
+// rereads is how often a partition is read again because its oldest segments went meanwhile.
+const rereads = 5
+
 // partition reads a partition from its start to its end.
 func (k *checker) partition(name topicName, partition uint32) error {
 	k.Partitions++
@@ -77,31 +80,58 @@ func (k *checker) partition(name topicName, partition uint32) error {
 		Stream:   wire.NamedID(name.stream), Topic: wire.NamedID(name.topic), Partition: wire.SelectPartition(partition),
 		Strategy: wire.Strategy{Kind: wire.StrategyOffset}, Count: checkCount,
 	}
-	for {
+	for try := 0; ; try++ {
+		next, err := k.read(name, q, where, k.model.trimmed(name, partition))
+		var v *Violation
+		switch {
+		case errors.Is(err, errTrimmed) && try < rereads:
+			continue
+		case errors.As(err, &v), errors.Is(err, errTrimmed):
+			k.report("%s: %v", where, err)
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		return k.groupOffset(name, partition, where, next)
+	}
+}
+
+// errTrimmed says that messages vanished which a trim may have taken.
+var errTrimmed = errors.New("messages went while they were read")
+
+// read reads a partition once and returns the offset behind its last message. A trimmed one may
+// begin above offset 0.
+func (k *checker) read(name topicName, q wire.PollMessagesRequest, where string, trimmed bool) (uint64, error) {
+	for first := true; ; first = false {
 		p, err := k.client.Poll(q)
 		var code wire.Code
 		if errors.As(err, &code) {
-			k.report("%s: poll at %d refused: %v", where, q.Strategy.Value, err)
-			return nil
+			return 0, violation("poll at %d refused: %v", q.Strategy.Value, err)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: poll at %d: %w", where, q.Strategy.Value, err)
+			return 0, fmt.Errorf("poll at %d: %w", q.Strategy.Value, err)
+		}
+		if p.MessagesCount == 0 && first && trimmed {
+			q.Strategy.Value = p.CurrentOffset + 1 // a trim may take every message
 		}
 		if p.MessagesCount == 0 {
-			k.end(name, partition, where, q.Strategy.Value, p.CurrentOffset)
-			return k.groupOffset(name, partition, where, q.Strategy.Value)
+			return q.Strategy.Value, k.end(name, q.Partition.ID, q.Strategy.Value, p.CurrentOffset)
 		}
 		for msg, err := range p.Messages(true) {
-			if err == nil && msg.Offset != q.Strategy.Value {
-				err = violation("offset %d where %d is due", msg.Offset, q.Strategy.Value)
+			switch due := q.Strategy.Value; {
+			case err != nil:
+				return 0, violation("%v", err)
+			case msg.Offset > due && trimmed && first:
+				q.Strategy.Value = msg.Offset
+			case msg.Offset > due && trimmed:
+				return 0, errTrimmed
+			case msg.Offset != due:
+				return 0, violation("offset %d where %d is due", msg.Offset, due)
 			}
-			if err == nil {
-				err = k.message(name, partition, where, msg)
+			if err := k.message(name, q.Partition.ID, where, msg); err != nil {
+				return 0, err
 			}
-			if err != nil {
-				k.report("%s: %v", where, err)
-				return nil
-			}
+			first = false
 			q.Strategy.Value++
 		}
 	}
@@ -110,7 +140,7 @@ func (k *checker) partition(name topicName, partition uint32) error {
 func (k *checker) message(name topicName, partition uint32, where string, msg client.Message) error {
 	k.Messages++
 	here := fmt.Sprintf("%s offset %d", where, msg.Offset)
-	if there, twice := k.seen[msg.ID.Lo]; twice {
+	if there, twice := k.seen[msg.ID.Lo]; twice && there != here {
 		return violation("message %d stands at %s and at %s", msg.ID.Lo, there, here)
 	}
 	k.seen[msg.ID.Lo] = here
@@ -118,13 +148,14 @@ func (k *checker) message(name topicName, partition uint32, where string, msg cl
 }
 
 // end judges a partition whose last message stands before next.
-func (k *checker) end(name topicName, partition uint32, where string, next, current uint64) {
+func (k *checker) end(name topicName, partition uint32, next, current uint64) error {
 	if current >= next && current > 0 {
-		k.report("%s: says its last offset is %d and gives nothing from %d on", where, current, next)
+		return violation("its last offset is %d, and nothing comes from %d on", current, next)
 	}
 	if lost := k.model.lost(name, partition, next); len(lost) > 0 {
-		k.report("%s: %d acknowledged messages are lost: the partition ends at %d, the first was at %d", where, len(lost), next, lost[0])
+		return violation("%d acknowledged messages are lost: it ends at %d, the first was at %d", len(lost), next, lost[0])
 	}
+	return nil
 }
 
 // groupOffset checks that the group of a topic has not stored an offset that no message has. What it

@@ -20,6 +20,7 @@ const (
 	KindSend     Kind = "send"   // Count messages from Number on stand at Offset
 	KindPurge    Kind = "purge"  // the topic is empty; messages below Number are gone for good
 	KindPurging  Kind = "purge?" // the topic may be purged from now on
+	KindTrimming Kind = "trim?"  // the partition's oldest segments may go from now on
 	KindStore    Kind = "store"  // Consumer's offset is Offset
 	KindStoring  Kind = "store?"
 	KindMake     Kind = "make" // Stream exists

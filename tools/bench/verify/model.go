@@ -40,9 +40,10 @@ type topic struct {
 
 // partition knows which message stands at which offset: number+1, 0 for not known yet.
 type partition struct {
-	at     []uint64
-	acked  []bool
-	hashes map[uint64]uint64 // by offset, of acknowledged payloads
+	at      []uint64
+	acked   []bool
+	trimmed bool              // the oldest segments may be gone
+	hashes  map[uint64]uint64 // by offset, of acknowledged payloads
 }
 
 type offsetKey struct {
@@ -91,6 +92,8 @@ func (m *Model) apply(e Event) error {
 		m.topics[name].purging = true
 	case KindPurge:
 		m.purged(name, e.Number)
+	case KindTrimming:
+		m.topics[name].partitions[e.Partition].trimmed = true
 	case KindStoring:
 		o := m.offset(offsetKey{name, e.Partition, e.Consumer})
 		o.sent = append(o.sent, e.Offset)
@@ -210,7 +213,14 @@ func (m *Model) observe(name topicName, partition uint32, msg client.Message) er
 	return nil
 }
 
-// unread returns acknowledged offsets of a partition from end on: messages that are lost.
+// trimmed reports whether a partition may begin above offset 0.
+func (m *Model) trimmed(name topicName, partition uint32) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.topics[name].partitions[partition].trimmed
+}
+
+// lost returns the acknowledged offsets of a partition from end on: messages that are not there.
 func (m *Model) lost(name topicName, partition uint32, end uint64) []uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

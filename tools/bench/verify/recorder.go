@@ -127,6 +127,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 	actor(func(random *rand.Rand) action { return (&storer{r, random}).store })
 	actor(func(random *rand.Rand) action { return r.purge })
+	actor(func(random *rand.Rand) action { return (&trimmer{r, random}).trim })
 	actor(func(random *rand.Rand) action { return (&maker{Recorder: r}).make })
 	wg.Wait()
 }
@@ -296,6 +297,32 @@ func (r *Recorder) purgeTopic(c *client.Client, t *load) error {
 	t.purging.Store(false)
 	e.Kind, e.Number = KindPurge, r.number.Load()
 	return r.ledger.Note(e)
+}
+
+// trimPause is how often a partition is trimmed.
+const trimPause = 50 * time.Millisecond
+
+// trimmer deletes sealed segments.
+type trimmer struct {
+	*Recorder
+	random *rand.Rand
+}
+
+func (m *trimmer) trim(c *client.Client) error {
+	time.Sleep(trimPause)
+	t := m.topics[m.random.IntN(len(m.topics))]
+	done, ok := t.use()
+	if !ok {
+		return nil
+	}
+	defer done()
+	e := Event{Kind: KindTrimming, Stream: t.name.stream, Topic: t.name.topic, Partition: uint32(m.random.IntN(m.Partitions))}
+	if err := m.ledger.Note(e); err != nil {
+		return err
+	}
+	return c.DeleteSegments(wire.DeleteSegmentsRequest{
+		Stream: t.stream, Topic: t.topic, Partition: e.Partition, Count: 1 + m.random.Uint32N(3),
+	})
 }
 
 // use keeps purges away from t until done is called; false when one is under way.
