@@ -145,8 +145,8 @@ func (l *Loop) fail(g *Group, op uint64, err error) {
 }
 
 // restart cuts the failed tails once no round is in flight: waiting calls are refused (nothing of
-// them is in the log), the groups go on from their last good op. When the journal failed for good
-// the outcome is open and the groups stay halted.
+// them is in the log), those in the queue too, and the groups go on from their last good op. When the
+// journal failed for good the outcome is open and the groups stay halted.
 func (l *Loop) restart() {
 	code := wire.CodeTransientNotAccepted
 	if l.lost {
@@ -164,6 +164,7 @@ func (l *Loop) restart() {
 				e.call = nil
 			}
 		}
+		g.refuseQueue(link.ReasonDiskFull)
 		if l.lost {
 			continue
 		}

@@ -25,6 +25,14 @@ type Group struct {
 	touched, settle, dirty bool
 }
 
+// refuseQueue answers the calls that wait for the pipeline: nothing of them was proposed.
+func (g *Group) refuseQueue(why link.Reason) {
+	for _, c := range g.queue {
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+	}
+	g.queue = nil
+}
+
 // Applied is the highest applied op.
 func (g *Group) Applied() uint64 { return g.tail.first - 1 }
 

@@ -127,10 +127,7 @@ func (l *Loop) remove(g *Group) {
 	}
 	g.gone = true
 	delete(l.groups, g.ID)
-	for _, c := range g.queue {
-		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
-	}
-	g.queue = nil
+	g.refuseQueue(link.ReasonUnknownGroup)
 	for op := g.tail.first; op < g.tail.next(); op++ {
 		if e := g.tail.at(op); e.call != nil {
 			e.call.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)

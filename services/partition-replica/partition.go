@@ -110,6 +110,7 @@ func (p *Partition) Unstage(op uint64) {
 		p.staged = p.staged[:n]
 	}
 	p.recent.cut(op)
+	p.purged, p.trimTo = p.log.Generation(), 0 // may have been among them
 }
 
 // Apply implements loop.Machine.
