@@ -29,6 +29,7 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 		c.Refuse(wire.CodeConsumerOffsetsLimitReached, link.ReasonNone)
 		return false
 	}
+	p.offsets.settle(k, ^uint64(0))
 	p.proposeOffset(prop, wire.OpStoreOffset, c.Connection, c.Sequence, k, req.Offset)
 	return true
 }
@@ -39,6 +40,7 @@ func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
 		c.Refuse(wire.CodeConsumerOffsetNotFound, link.ReasonNone)
 		return false
 	}
+	p.offsets.settle(k, ^uint64(0))
 	p.proposeOffset(prop, wire.OpDeleteOffset, c.Connection, c.Sequence, k, 0)
 	return true
 }
@@ -89,7 +91,8 @@ func answerEmpty(c *link.Call) {
 	}
 }
 
-// proposeAutoCommits puts the offsets promised to pollers into the log, one op per consumer.
+// proposeAutoCommits puts the offsets promised to pollers into the log, one op per consumer. Those
+// there is no room for are owed: the next completion of an op, or the next second, tries again.
 func (p *Partition) proposeAutoCommits() {
 	p.committing.Store(false)
 	if p.fence.Load() != nil || p.Blocked() {
@@ -98,6 +101,18 @@ func (p *Partition) proposeAutoCommits() {
 	for _, s := range p.offsets.pending(nil) {
 		var prop loop.Proposal
 		p.proposeOffset(&prop, wire.OpStoreOffset, autoCommitClient, 1, s.key, s.offset)
-		p.engine.Loop.Propose(p.group, &prop, nil)
+		if !p.engine.Loop.Propose(p.group, &prop, nil) {
+			p.owing.Store(true)
+			return
+		}
+		p.offsets.settle(s.key, s.offset)
+	}
+}
+
+// payOwed has auto-commits proposed for which there was no room.
+func (p *Partition) payOwed() {
+	if p.owing.Load() && !p.committing.Swap(true) {
+		p.owing.Store(false)
+		p.engine.Do(p.propose)
 	}
 }

@@ -72,6 +72,7 @@ func (r *Replica) trimHeld() {
 			if p.held.Load() {
 				e.Do(func() { p.proposeTrim(segment.Retention{}) })
 			}
+			p.payOwed()
 		}
 	}
 }

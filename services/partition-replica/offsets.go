@@ -26,10 +26,18 @@ func (a offsetKey) compare(b offsetKey) int {
 type offsets struct {
 	mu     sync.RWMutex
 	stored map[offsetKey]uint64
-	ahead  map[offsetKey]uint64
+	ahead  map[offsetKey]promise
 	polled map[uint32]polledMark // consumer group id → what its member has seen, not replicated
 	// generation counts purges: an auto-commit planned before a purge is dropped.
 	generation uint64
+}
+
+// promise is an auto-commit on its way into the log. Of an offset that was proposed, or that the
+// consumer's own store or delete will replace, no second op is made: it would come behind what the
+// consumer orders meanwhile.
+type promise struct {
+	offset  uint64
+	settled bool
 }
 
 // polledMark is the highest offset a consumer group's member was given.
@@ -39,7 +47,7 @@ type polledMark struct {
 }
 
 func newOffsets() *offsets {
-	return &offsets{stored: map[offsetKey]uint64{}, ahead: map[offsetKey]uint64{}, polled: map[uint32]polledMark{}}
+	return &offsets{stored: map[offsetKey]uint64{}, ahead: map[offsetKey]promise{}, polled: map[uint32]polledMark{}}
 }
 
 // get returns the replicated offset.
@@ -47,8 +55,8 @@ func (o *offsets) get(k offsetKey) (uint64, bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	v, ok := o.stored[k]
-	if a, is := o.ahead[k]; is && (!ok || a > v) {
-		return a, true
+	if a, is := o.ahead[k]; is && (!ok || a.offset > v) {
+		return a.offset, true
 	}
 	return v, ok
 }
@@ -72,18 +80,43 @@ func (o *offsets) advance(k offsetKey, offset, generation uint64) bool {
 	if v, ok := o.stored[k]; ok && v >= offset {
 		return false
 	}
-	if v, ok := o.ahead[k]; ok && v >= offset {
+	if a, ok := o.ahead[k]; ok && a.offset >= offset {
 		return false
 	}
-	o.ahead[k] = offset
+	o.ahead[k] = promise{offset: offset}
 	return true
 }
 
-// pending returns the promised auto-commits in key order.
+// pending returns the promised auto-commits that have to be proposed, in key order.
 func (o *offsets) pending(dst []storedOffset) []storedOffset {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	return sorted(dst, o.ahead)
+	for k, a := range o.ahead {
+		if !a.settled {
+			dst = append(dst, storedOffset{k, a.offset})
+		}
+	}
+	return inOrder(dst)
+}
+
+// settle notes that what was promised to k up to offset is in the log, or is replaced there.
+func (o *offsets) settle(k offsetKey, offset uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if a, ok := o.ahead[k]; ok && a.offset <= offset {
+		o.ahead[k] = promise{a.offset, true}
+	}
+}
+
+// unsettle makes every promise pending again, because ops were taken back, and reports whether
+// there is any.
+func (o *offsets) unsettle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, a := range o.ahead {
+		o.ahead[k] = promise{offset: a.offset}
+	}
+	return len(o.ahead) > 0
 }
 
 // set applies a store; an auto-commit (raise) only moves forward.
@@ -93,7 +126,7 @@ func (o *offsets) set(k offsetKey, offset uint64, raise bool) {
 	if v, ok := o.stored[k]; !raise || !ok || offset > v {
 		o.stored[k] = offset
 	}
-	if a, ok := o.ahead[k]; ok && (!raise || a <= offset) {
+	if a, ok := o.ahead[k]; ok && (!raise || a.offset <= offset) {
 		delete(o.ahead, k)
 	}
 }
@@ -185,8 +218,12 @@ func sorted(dst []storedOffset, m map[offsetKey]uint64) []storedOffset {
 	for k, v := range m {
 		dst = append(dst, storedOffset{k, v})
 	}
-	slices.SortFunc(dst, func(a, b storedOffset) int { return a.key.compare(b.key) })
-	return dst
+	return inOrder(dst)
+}
+
+func inOrder(all []storedOffset) []storedOffset {
+	slices.SortFunc(all, func(a, b storedOffset) int { return a.key.compare(b.key) })
+	return all
 }
 
 // list returns the replicated table in key order.

@@ -37,6 +37,7 @@ type Partition struct {
 	published  uint64      // offset behind the last applied send
 	publishing bool        // published is ahead of the view
 	committing atomic.Bool // an event to propose auto-commits is queued
+	owing      atomic.Bool // auto-commits wait for room in the log
 	propose    func()
 }
 
@@ -111,6 +112,7 @@ func (p *Partition) Unstage(op uint64) {
 	}
 	p.recent.cut(op)
 	p.purged, p.trimTo = p.log.Generation(), 0 // may have been among them
+	p.owing.Store(p.offsets.unsettle())
 }
 
 // Apply implements loop.Machine.
@@ -138,6 +140,7 @@ func (p *Partition) Settle() {
 		p.log.Publish(p.published)
 		p.publishing = false
 	}
+	p.payOwed()
 }
 
 // fact is what statistics show of the partition.
