@@ -19,6 +19,7 @@ type recovery struct {
 	groups   map[uint64]*groupState
 	order    []uint64
 	synced   LSN      // highest position a synced record claims, as far as read
+	settled  LSN      // position that was synced, large bodies aside, when the newest file was made
 	windows  []window // unreadable ranges that may have held records of any group
 	resolved int      // windows that a later digest explained
 
@@ -94,7 +95,7 @@ func (r *recovery) read() {
 // begin checks that the first file starts no later than the checkpoint.
 func (r *recovery) begin() {
 	for _, f := range r.files {
-		r.synced = max(r.synced, f.settled)
+		r.settled = max(r.settled, f.settled)
 	}
 	if len(r.files) == 0 {
 		if r.images.at > 0 || r.opt.Durable > 0 {
@@ -150,6 +151,7 @@ func (r *recovery) event(i int, b []byte, e *event) bool {
 	if r.tears(i, b, e) {
 		r.ended = true
 		r.out.Torn += e.size
+		r.countTorn(i, b, e.pos)
 		return false
 	}
 	if e.what == unknown {
@@ -172,7 +174,7 @@ func (r *recovery) mend(e *event) {
 // tears is the tear rule: whether the log ends at the damage e.
 func (r *recovery) tears(i int, b []byte, e *event) bool {
 	r.lookAhead(i, b, e.pos)
-	known := max(r.opt.Durable, r.synced, r.aheadSync)
+	known := max(r.opt.Durable, r.settled, r.synced, r.aheadSync)
 	if e.lsn < known {
 		return false
 	}
@@ -180,6 +182,23 @@ func (r *recovery) tears(i int, b []byte, e *event) bool {
 		return true
 	}
 	return e.what != spoiled && r.aheadLast <= e.lsn
+}
+
+// countTorn counts the prepares from pos in file i on.
+func (r *recovery) countTorn(i int, b []byte, pos int64) {
+	count := func(e *event) bool {
+		if e.what != unknown && e.kind == KindPrepare {
+			r.out.TornOps++
+		}
+		return true
+	}
+	scan(r.files[i], b, pos, count)
+	var s scanner
+	for _, f := range r.files[i+1:] {
+		if rest, err := s.load(f.file, f.size); err == nil || len(rest) > 0 {
+			scan(f, rest, fileHeaderSize, count)
+		}
+	}
 }
 
 // lookAhead reads the rest of the log for what tears needs, once.

@@ -126,6 +126,7 @@ type Recovered struct {
 	// group's log there. Below, and after a kill, it is corruption.
 	Durable LSN
 	Torn    int64    // bytes cut from the tail by the tear rule
+	TornOps int      // prepares known to be among them; more may have left no trace
 	Corrupt []Damage // what was found damaged, in log order; empty on a healthy directory
 }
 

@@ -29,6 +29,7 @@ type restoring struct {
 	spec  Spec
 	boot  vsr.Boot
 	log   *journal.GroupLog
+	cut   uint64 // first op that a power cut took the body of, 0: none
 	err   error
 }
 
@@ -65,17 +66,23 @@ func (r *restoring) head(h *wire.PrepareHeader) {
 // Replay streams the log through the hosted groups. A group whose log has a hole stops in front of
 // it; failed is told, and the group stays hosted with what it has. A group of one has committed
 // everything its log holds.
+//
+// A power cut may keep the record of an op and take its large body. Above the last synced position
+// such an op was acknowledged to nobody, or only as written: the group's log ends in front of it.
 func (e *Engine) Replay(rec *journal.Recovered, failed func(g *Group, err error)) error {
 	err := e.journal.Replay(rec, func(entry *journal.Entry, body []byte) error {
 		if r := e.restoring[entry.Header.Group]; r != nil && r.err == nil {
-			r.err = e.replay(r, entry, body)
+			e.replayed(rec, r, entry, body)
 		}
 		return nil
 	})
+	ids := slices.Sorted(maps.Keys(e.restoring))
+	if err == nil {
+		err = e.truncate(ids)
+	}
 	if err != nil {
 		return fmt.Errorf("loop: %w", err)
 	}
-	ids := slices.Sorted(maps.Keys(e.restoring))
 	for _, id := range ids {
 		r := e.restoring[id]
 		delete(e.restoring, id)
@@ -84,6 +91,35 @@ func (e *Engine) Replay(rec *journal.Recovered, failed func(g *Group, err error)
 		}
 	}
 	return nil
+}
+
+func (e *Engine) replayed(rec *journal.Recovered, r *restoring, entry *journal.Entry, body []byte) {
+	var err error
+	if r.cut == 0 {
+		err = e.replay(r, entry, body)
+	}
+	if err != nil && e.options.Suspect && entry.At.Len > 0 && !entry.Damaged && entry.LSN >= rec.Durable {
+		r.cut, err = entry.Header.Op, nil
+		e.options.Log.Warn("power was cut before a large body was synced: the log of its group ends there", "group", r.spec.ID, "op", r.cut)
+	}
+	if r.cut != 0 && !r.group.synced {
+		rec.TornOps++
+	}
+	r.err = err
+}
+
+// truncate makes the cuts durable before anything new is appended.
+func (e *Engine) truncate(ids []uint64) error {
+	round := journal.Round{Sync: true, Reserved: true}
+	for _, id := range ids {
+		if r := e.restoring[id]; r.cut != 0 {
+			round.Records = append(round.Records, journal.Record{Kind: journal.KindTruncate, Group: id, Op: r.cut})
+		}
+	}
+	if len(round.Records) == 0 {
+		return nil
+	}
+	return e.journal.Write(&round)
 }
 
 func (e *Engine) replay(r *restoring, entry *journal.Entry, body []byte) error {

@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	messages, polled                prometheus.Counter
 	fenced, quarantined, fileErrors prometheus.Counter
+	lossStarts, lossOps             prometheus.Counter
 	partitions, diskLow             prometheus.Gauge
 }
 
@@ -22,9 +23,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fenced:      counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),
 		quarantined: counter("whippet_partition_quarantined_total", "Partitions kept on disk although the metadata does not know them."),
 		fileErrors:  counter("whippet_segment_write_errors_total", "Background segment writes that failed and are repeated."),
+		lossStarts:  counter("whippet_accepted_loss_starts_total", "Starts after which acknowledged ops of the last second before a power cut may be missing."),
+		lossOps:     counter("whippet_accepted_loss_ops_total", "Ops that are known to be lost in a power cut; what left no trace is not in it."),
 		partitions:  gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
 		diskLow:     gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}
-	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.partitions, m.diskLow)
+	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.partitions, m.diskLow)
 	return m
 }

@@ -142,12 +142,12 @@ func (r *Replica) Serve(c *link.Call) {
 	case c.Header.Operation == wire.OpNonReplicated:
 		r.poll(c)
 	default:
-		r.engine(c.Group).Serve(c)
+		r.Engine(c.Group).Serve(c)
 	}
 }
 
-// engine is the loop that owns a group.
-func (r *Replica) engine(group uint64) *loop.Engine {
+// Engine is the loop that owns a group.
+func (r *Replica) Engine(group uint64) *loop.Engine {
 	if len(r.engines) == 1 {
 		return r.engines[0]
 	}
@@ -214,7 +214,7 @@ func (r *Replica) answerSealed(e *loop.Engine, c *link.Call) {
 		return
 	}
 	p := r.find(binary.LittleEndian.Uint64(c.Body))
-	if r.engine(binary.LittleEndian.Uint64(c.Body)) != e {
+	if r.Engine(binary.LittleEndian.Uint64(c.Body)) != e {
 		return
 	}
 	upTo := uint64(0)
