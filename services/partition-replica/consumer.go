@@ -29,7 +29,7 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 		c.Refuse(wire.CodeConsumerOffsetsLimitReached, link.ReasonNone)
 		return false
 	}
-
+	p.offsets.settle(k, ^uint64(0))
 	p.proposeOffset(prop, wire.OpStoreOffset, c.Connection, c.Sequence, k, req.Offset)
 	return true
 }
@@ -40,7 +40,7 @@ func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
 		c.Refuse(wire.CodeConsumerOffsetNotFound, link.ReasonNone)
 		return false
 	}
-
+	p.offsets.settle(k, ^uint64(0))
 	p.proposeOffset(prop, wire.OpDeleteOffset, c.Connection, c.Sequence, k, 0)
 	return true
 }
@@ -105,7 +105,7 @@ func (p *Partition) proposeAutoCommits() {
 			p.owing.Store(true)
 			return
 		}
-
+		p.offsets.settle(s.key, s.offset)
 	}
 }
 
