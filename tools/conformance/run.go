@@ -33,7 +33,7 @@ const (
 	Passed  Verdict = "passed"
 	Failed  Verdict = "failed"
 	Skipped Verdict = "skipped" // not possible against this server
-	Listed  Verdict = "listed"  // a quirk of the reference: known, not judged
+	Listed  Verdict = "listed"  // known, not judged: a quirk of the reference, or for clusters
 )
 
 // Result is the outcome of one scenario.
@@ -57,7 +57,7 @@ func Run(o Options) ([]Result, error) {
 	for _, s := range all {
 		switch {
 		case o.Filter != nil && !o.Filter.MatchString(s.Name):
-		case s.Quirk:
+		case s.Quirk || s.Cluster:
 			r.add(Result{Scenario: s, Verdict: Listed})
 		case s.Fresh && o.Binary == "":
 			r.add(Result{Scenario: s, Verdict: Skipped, Err: errNeedsBinary})

@@ -24,6 +24,7 @@ type Scenario struct {
 	Slow     bool              `json:"slow"`
 	Quirk    bool              `json:"quirk"`
 	Authored bool              `json:"authored"`
+	Cluster  bool              `json:"-"` // needs a server of more than one node
 	Steps    []Step            `json:"-"`
 }
 
