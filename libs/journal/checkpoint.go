@@ -42,7 +42,7 @@ func (j *Journal) Checkpoint(at LSN, images []Image) error {
 	if err != nil {
 		return err
 	}
-	if at > j.Position() || at < old.at {
+	if at == 0 || at > j.Position() || at < old.at {
 		return fmt.Errorf("journal: checkpoint at %d, outside of %d to %d", at, old.at, j.Position())
 	}
 	// The log never ends below its checkpoint, not even after a power cut.

@@ -43,6 +43,7 @@ type writer interface {
 	TryInline(*journal.Round) (journal.Done, bool)
 	Submit(*journal.Round) bool
 	Resume()
+	SyncSoon()
 	Checkpoint(journal.LSN, []journal.Image, func(error))
 	Close() error
 }
@@ -81,6 +82,8 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 	}
 	e := &Engine{journal: j, options: o, work: make(chan job, 1024), restoring: make(map[uint64]*restoring)}
 	e.Runner = newRunner(New(e, o.Limits))
+	// Everything recovered is replayed before the first turn, so the first checkpoint covers it.
+	e.Loop.reached, e.Loop.newest = j.Position(), j.Position()
 	e.Loop.Failed = e.roundFailed
 	e.Loop.Ticked = e.checkpointDue
 	if o.Stepped {
@@ -96,6 +99,7 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 
 // Start begins to serve.
 func (e *Engine) Start() {
+	e.writer.SyncSoon()
 	if e.options.Stepped {
 		e.Runner.kick()
 		return
@@ -154,6 +158,9 @@ func (e *Engine) Go(run func() error, done func(error)) {
 
 // Background runs file work of a machine; done is called in a turn.
 func (e *Engine) Background(run func() error, done func(error)) { e.Go(run, done) }
+
+// Owe makes the next background sync include a file with large bodies that Replay found.
+func (e *Engine) Owe(f vfs.File) { e.journal.Owe(f) }
 
 // Full reports that the journal has no room for sends until a checkpoint frees some.
 func (e *Engine) Full() bool { return e.journal.Used() > e.journal.Limit()/10*9 }
