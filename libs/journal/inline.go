@@ -61,6 +61,9 @@ func (w *Inline) write(r *Round) (LSN, error) {
 // Submit takes nothing: TryInline did not, because the log is over its budget.
 func (w *Inline) Submit(*Round) bool { return false }
 
+// SyncSoon does nothing: the caller of Background decides.
+func (w *Inline) SyncSoon() {}
+
 // Resume ends the refusal of rounds that began with ErrFull.
 func (w *Inline) Resume() { w.refuse = nil }
 

@@ -92,6 +92,14 @@ func (j *Journal) WriteBodies(rounds []*Round, sync []vfs.File) ([]vfs.File, err
 	return sync, nil
 }
 
+// Owe makes the next background sync include f: it holds large bodies that recovery found in the page
+// cache, which an earlier life wrote and perhaps never synced.
+func (j *Journal) Owe(f vfs.File) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.bodies.add(f)
+}
+
 // Fail makes err the journal's final error: a write or sync its records rest on has failed.
 func (j *Journal) Fail(err error) error {
 	j.mu.Lock()

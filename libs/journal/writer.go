@@ -112,6 +112,16 @@ func (w *Writer) TryInline(r *Round) (Done, bool) {
 	return Done{Seq: r.Seq, LSN: at, Err: err}, true
 }
 
+// SyncSoon asks for the background sync within SyncInterval although nothing was written.
+func (w *Writer) SyncSoon() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stale {
+		w.stale = true
+		w.timer.Reset(SyncInterval)
+	}
+}
+
 // Resume ends the refusal of rounds that began with ErrFull.
 func (w *Writer) Resume() {
 	w.mu.Lock()

@@ -85,7 +85,7 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 	// Everything recovered is replayed before the first turn, so the first checkpoint covers it.
 	e.Loop.reached, e.Loop.newest = j.Position(), j.Position()
 	e.Loop.Failed = e.roundFailed
-	e.Loop.Ticked = e.checkpointDue
+	e.Loop.Ticked, e.Loop.tight = e.checkpointDue, e.tight
 	if o.Stepped {
 		e.Runner.stepped, e.writer = true, journal.NewInline(j)
 	} else {

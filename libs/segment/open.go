@@ -133,6 +133,14 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 	return nil
 }
 
+// Last is the file the last batch stands in, nil if there is none.
+func (l *Log) Last() vfs.File {
+	if l.last == nil {
+		return nil
+	}
+	return l.last
+}
+
 // Settle ends recovery. The error is the first *Damage that no trim or purge has explained: the
 // partition is fenced and its files stay as they are. What removals of an earlier run left behind
 // comes out of the next Checkpointed.

@@ -58,6 +58,7 @@ func (p *Partition) Replay(h *wire.PrepareHeader, body []byte, at journal.Locati
 		if err := p.log.Restore(segment.Location(at), h.Op, verify); err != nil {
 			return err
 		}
+		p.engine.Owe(p.log.Last())
 		p.remember(h, base)
 		return nil
 	}
@@ -80,5 +81,8 @@ func (p *Partition) Ready() error {
 	p.offsets.clamp(p.log.Next())
 	p.purged = p.log.Generation()
 	p.Settle()
+	if d := p.fence.Load(); d != nil {
+		return d
+	}
 	return err
 }
