@@ -40,7 +40,11 @@ func TestKill(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	server := process.New(bin, dir, map[string]string{"WHIPPET_LOG_LEVEL": "warn"})
+	server := process.New(bin, dir, map[string]string{
+		"WHIPPET_LOG_LEVEL": "warn",
+		// A small journal makes checkpoints, and what they let go, part of every few rounds.
+		"WHIPPET_JOURNAL_BUDGET": "48 MiB", "WHIPPET_JOURNAL_FILE_SIZE": "4 MiB",
+	})
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
