@@ -14,8 +14,11 @@ type snapshot struct {
 	states []Image
 }
 
-// image captures every group. Everything below at is applied or covered by an image.
+// image captures every group. Everything below at is applied or covered by an image. A damaged group
+// keeps its log, whose next reading may be a better one, unless the journal is tight: then that log is
+// kept aside and the group stays fenced.
 func (l *Loop) image(at journal.LSN) *snapshot {
+	tight := l.tight != nil && l.tight()
 	ids := make([]uint64, 0, len(l.groups))
 	for id := range l.groups {
 		ids = append(ids, id)
@@ -28,8 +31,17 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 		if img.Op > 0 {
 			g.applied.Put(img.Head[:])
 		}
+		state := Image{}
+		d := &g.damage
+		d.fenced = d.fenced || d.found && tight
+		if d.image != nil {
+			img = *d.image
+		} else {
+			state = g.Machine.Image()
+		}
+		img.Fenced = img.Fenced || d.fenced
 		s.images = append(s.images, img)
-		s.states = append(s.states, g.Machine.Image())
+		s.states = append(s.states, state)
 	}
 	return s
 }
@@ -38,6 +50,9 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 func (s *snapshot) run() error {
 	var errs []error
 	for i := range s.states {
+		if s.states[i].Run == nil {
+			continue
+		}
 		if err := s.states[i].Run(); err != nil {
 			errs = append(errs, err)
 			continue
@@ -49,17 +64,21 @@ func (s *snapshot) run() error {
 
 func (s *snapshot) done(err error) {
 	for i := range s.states {
-		s.states[i].Done(err)
+		if s.states[i].Done != nil {
+			s.states[i].Done(err)
+		}
 	}
 }
 
 // checkpointDue starts a checkpoint when the journal holds half of its budget. Called in a turn.
 func (e *Engine) checkpointDue() {
-	if e.checkpointing || e.journal.Used() < e.journal.Limit()/2 {
-		return
+	if !e.checkpointing && e.tight() {
+		e.startCheckpoint(nil)
 	}
-	e.startCheckpoint(nil)
 }
+
+// tight reports that the journal needs room.
+func (e *Engine) tight() bool { return e.journal.Used() >= e.journal.Limit()/2 }
 
 // startCheckpoint captures the images now and writes them in the background.
 func (e *Engine) startCheckpoint(then func(error)) {

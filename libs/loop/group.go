@@ -21,8 +21,16 @@ type Group struct {
 	queue   []*link.Call       // admitted when the pipeline has room
 	failed  uint64             // lowest op whose write failed; the group refuses until the tail is cut
 	gone    bool
+	damage  damage
 
 	touched, settle, dirty bool
+}
+
+// damage is what a restart could not read of a group. Checkpoints must not take it for the group.
+type damage struct {
+	found  bool           // the log stops early, or the machine can not vouch for its state
+	image  *journal.Image // then the one the state came from goes into every checkpoint as it was
+	fenced bool           // the log above the images is given up, kept aside
 }
 
 // refuseQueue answers the calls that wait for the pipeline: nothing of them was proposed.

@@ -45,6 +45,7 @@ type Loop struct {
 	// Ticked runs at the end of every tick.
 	Ticked func()
 
+	tight    func() bool // the journal needs room
 	in       vsr.Input
 	out      vsr.Output
 	proposal Proposal

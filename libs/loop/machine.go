@@ -83,7 +83,7 @@ type Machine interface {
 	// prepare is not usable. Committed prepares are applied right after.
 	Replay(h *wire.PrepareHeader, body []byte, at journal.Location, verify bool) error
 	// Ready ends the restart. An error fences the group: it stays hosted, answers its damage to
-	// every request and changes nothing on disk.
+	// every request and changes nothing on disk. Checkpoints go on storing what it was restored from.
 	Ready() error
 	// Image captures the state a checkpoint stores for this group, covering every applied op.
 	Image() Image

@@ -151,8 +151,13 @@ func (e *Engine) settle(r *restoring) error {
 	g.core = vsr.New(r.spec.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, r.boot)
 	g.Machine.Settle()
 	e.Loop.markDirty(g)
-	if err := g.Machine.Ready(); err != nil && r.err == nil {
-		r.err = err
+	if err := g.Machine.Ready(); err != nil {
+		if r.err == nil {
+			r.err = err
+		}
+		if g.damage.image = r.log.Image; g.damage.image == nil {
+			g.damage.image = &journal.Image{Group: g.ID}
+		}
 	}
 	if r.err == nil {
 		for _, f := range r.log.Faults {
@@ -160,6 +165,7 @@ func (e *Engine) settle(r *restoring) error {
 			break
 		}
 	}
+	g.damage.found = r.err != nil
 	return r.err
 }
 

@@ -117,7 +117,7 @@ func (r *Replica) Replay(h *wire.PrepareHeader, _ []byte, _ journal.Location, _ 
 // Ready implements loop.Machine.
 func (r *Replica) Ready() error {
 	r.publish(r.current)
-	return nil
+	return r.unread
 }
 
 // Image implements loop.Machine: the snapshot in its documented form.

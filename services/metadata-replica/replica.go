@@ -54,6 +54,7 @@ type Replica struct {
 	current   *metadata.View
 	pipelined map[wire.U128]int // ops of a client that are not applied
 	damaged   error             // the log lost acknowledged ops: changes are refused
+	unread    error             // the checkpoint can not be read: current is not what it holds
 
 	published atomic.Pointer[metadata.View]
 	mu        sync.Mutex

@@ -52,6 +52,7 @@ func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, rec *journ
 		return err
 	}
 	r.current = metadata.New(root, r.config.Limits)
+	r.unread = cause
 	r.damage(cause)
 	return r.replay(spec, log, rec)
 }

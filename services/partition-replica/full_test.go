@@ -22,17 +22,18 @@ func fullLog(mem *vfs.Mem) {
 // TestPurgeOutlivesAFullDisk: the purge's own op met a full disk; it is ordered again once there is
 // room, before what is sent then.
 func TestPurgeOutlivesAFullDisk(t *testing.T) {
-	w := open(t, vfs.NewMem(1), false)
+	mem := vfs.NewMem(1)
+	w := open(t, mem, false)
 	w.topic(1)
 	for range 3 {
 		w.send(0, "before")
 	}
-	fullLog(w.mem)
+	fullLog(mem)
 	w.purge()
 	if c := w.send(0, "meanwhile"); c.Status != wire.CodeTransientNotAccepted {
 		t.Fatalf("a send on a full disk: status %v", c.Status)
 	}
-	w.mem.SetFault(nil)
+	mem.SetFault(nil)
 	if c := w.send(0, "after"); c.Status != 0 {
 		t.Fatalf("a send after the disk has room: status %v", c.Status)
 	}

@@ -21,7 +21,7 @@ import (
 type world struct {
 	*Replica
 	t       *testing.T
-	mem     *vfs.Mem
+	fs      vfs.FS
 	meta    *metadatareplica.Replica
 	session uint64
 	request uint64
@@ -30,13 +30,13 @@ type world struct {
 
 var admin = wire.U128{Lo: 1, Hi: 1}
 
-func open(t *testing.T, mem *vfs.Mem, real bool) *world {
+func open(t *testing.T, mem vfs.FS, real bool) *world {
 	t.Helper()
 	engine := loop.EngineOptions{
 		Limits: loop.Limits{Pipeline: 32, Queue: 64}, FileSize: 256 << 10, Budget: 8 << 20, Workers: 2, Stepped: !real,
 	}
 	log := hclog.NewNullLogger()
-	w := &world{t: t, mem: mem}
+	w := &world{t: t, fs: mem}
 	var err error
 	w.meta, err = metadatareplica.Open(metadatareplica.Config{SessionClaim: time.Hour, Rebalance: time.Hour, Engine: engine}, metadatareplica.Deps{
 		FS: mem, Log: log, Registry: prometheus.NewRegistry(),
