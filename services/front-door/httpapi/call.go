@@ -75,15 +75,32 @@ func (c *call) body() (*reader, error) {
 	}
 	grace := time.Now().Add(c.api.cfg.FrameGrace + time.Duration(size>>20)*time.Second)
 	_ = http.NewResponseController(c.w).SetReadDeadline(grace)
-	n, err := io.ReadFull(c.r.Body, f.Bytes()[:size+1])
+	text, err := readAll(c.r.Body, f.Bytes()[:size+1])
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	switch {
-	case err == nil && size == limit:
-		return nil, errTooLarge
-	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
 		return nil, errCutBody
+	case len(text) > limit:
+		return nil, errTooLarge
 	}
-	return newReader(f.Bytes()[:n]), nil
+	return newReader(text), nil
+}
+
+// readAll reads to the end of the body or of b. A body that ends before its announced length is an
+// error.
+func readAll(body io.Reader, b []byte) ([]byte, error) {
+	n := 0
+	for n < len(b) {
+		m, err := body.Read(b[n:])
+		n += m
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b[:n], nil
 }
 
 // read performs a command that is not ordered and hands its answer to use.

@@ -143,35 +143,42 @@ func (c *call) production() (*production, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &production{reader: b, arena: arena.Bytes()[:0], now: uint64(time.Now().UnixMicro())}
-	b.object(p.member())
+	p := newProduction(b, arena.Bytes()[:0])
+	return p, p.read()
+}
+
+// newProduction decodes from b into arena, whose capacity is at least the size of b's text.
+func newProduction(b *reader, arena []byte) *production {
+	return &production{reader: b, arena: arena, now: uint64(time.Now().UnixMicro())}
+}
+
+func (p *production) read() error {
+	p.object(p.member)
 	if p.kind == 0 {
-		b.unfit("The field partitioning is missing.")
+		p.unfit("The field partitioning is missing.")
 	}
 	if p.messages == nil {
-		b.unfit("The field messages is missing.")
+		p.unfit("The field messages is missing.")
 	}
-	return p, b.end()
+	return p.end()
 }
 
 // member reads the members of the body: two, each once, and no other.
-func (p *production) member() func(key []byte) {
-	return func(key []byte) {
-		switch string(key) {
-		case "partitioning":
-			if p.kind != 0 {
-				p.unfit("The field partitioning is given twice.")
-			}
-			p.readPartitioning()
-		case "messages":
-			if p.messages != nil {
-				p.unfit("The field messages is given twice.")
-			}
-			p.messages = []wire.NewMessage{}
-			p.list(p.message)
-		default:
-			p.unfit("Unknown field.")
+func (p *production) member(key []byte) {
+	switch string(key) {
+	case "partitioning":
+		if p.kind != 0 {
+			p.unfit("The field partitioning is given twice.")
 		}
+		p.readPartitioning()
+	case "messages":
+		if p.messages != nil {
+			p.unfit("The field messages is given twice.")
+		}
+		p.messages = []wire.NewMessage{}
+		p.list(p.message)
+	default:
+		p.unfit("Unknown field.")
 	}
 }
 
