@@ -38,6 +38,7 @@ type Call struct {
 	ConsumerID   uint32 // resolved: number, hash of the name, or consumer group id
 	Sequence     uint64 // the front-door's own number of a partition write, for duplicate recognition
 	Connection   wire.U128
+	MaxReply     int      // polls: bytes of the reply frame if more than one message is in it, 0: the service's own bound
 	InFlight     []uint32 // join: partitions of the consumer group with polled but uncommitted data
 
 	// Frame holds the request's bytes and Body is a sub-slice of it. The service takes the frame

@@ -15,9 +15,9 @@ type Config struct {
 	Node                Node                `key:""`
 	Root                Root                `key:"root"`
 	TCP                 TCP                 `key:"tcp"`
-	QUIC                QUIC                `key:"quic" use:"none: this version serves TCP and HTTP only"`
+	QUIC                QUIC                `key:"quic"`
 	HTTP                HTTP                `key:"http"`
-	WebSocket           WebSocket           `key:"websocket" use:"none: this version serves TCP and HTTP only"`
+	WebSocket           WebSocket           `key:"websocket"`
 	Ops                 OpsConfig           `key:"ops"`
 	Limits              Limits              `key:"limits"`
 	Heartbeat           Heartbeat           `key:"heartbeat"`

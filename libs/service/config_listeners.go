@@ -31,17 +31,17 @@ type QUIC struct {
 	Address string `key:"address" default:"127.0.0.1:8080" form:"hostport"`
 	// Requests one connection may have open at once.
 	MaxConcurrentBidiStreams int `key:"max_concurrent_bidi_streams" default:"1" range:"1..65535"`
-	// First packet size tried.
+	// First packet size tried; more than 1452 bytes is as much as 1452.
 	InitialMTU Size `key:"initial_mtu" default:"1200 B" range:"1200 B..65535 B"`
 	// Bytes in flight to a client.
-	SendWindow Size `key:"send_window" default:"64 MiB" range:"1 B.."`
+	SendWindow Size `key:"send_window" default:"64 MiB" range:"1 B.." use:"none: the client's own window bounds them"`
 	// Bytes in flight from a client.
 	ReceiveWindow Size `key:"receive_window" default:"64 MiB" range:"1 B..4294967295 B"`
 	// Bytes in flight on one stream; at most `receive_window`.
 	StreamReceiveWindow Size `key:"stream_receive_window" default:"64 MiB" range:"1 B..4294967295 B"`
-	// Time between keep-alive packets.
+	// Time between keep-alive packets; 0 sends none.
 	KeepAliveInterval time.Duration `key:"keep_alive_interval" default:"10 s"`
-	// A connection silent for this long is closed.
+	// A connection silent for this long is closed; 0 never.
 	MaxIdleTimeout time.Duration `key:"max_idle_timeout" default:"30 s"`
 	Certificate    Certificate   `key:"certificate"`
 }
@@ -153,17 +153,17 @@ type WebSocket struct {
 	Enabled bool `key:"enabled" default:"true"`
 	// Listener for clients.
 	Address string `key:"address" default:"127.0.0.1:8092" form:"hostport"`
-	// Read buffer of a connection; 0 is 128 KiB.
-	ReadBufferSize Size `key:"read_buffer_size"`
-	// Write buffer of a connection; 0 is 128 KiB.
-	WriteBufferSize Size `key:"write_buffer_size"`
+	// Read buffer of a connection; 0 is 4 KiB. Payloads larger than it are read without it.
+	ReadBufferSize Size `key:"read_buffer_size" range:"0..16 MiB"`
+	// Write buffer of a connection; 0 is 4 KiB. Replies larger than it are written without it.
+	WriteBufferSize Size `key:"write_buffer_size" range:"0..16 MiB"`
 	// Bytes that may wait to be written; 0 is no limit.
-	MaxWriteBufferSize Size `key:"max_write_buffer_size"`
-	// Largest message; 0 is 64 MiB.
-	MaxMessageSize Size `key:"max_message_size"`
-	// Largest WebSocket frame; 0 is 16 MiB.
-	MaxFrameSize Size `key:"max_frame_size"`
+	MaxWriteBufferSize Size `key:"max_write_buffer_size" use:"none: a reply is written before the next request is read"`
+	// Largest request, at most `message_bus.max_message_size`; 0 is as much.
+	MaxMessageSize Size `key:"max_message_size" range:"0..64 MiB"`
+	// A reply above this size leaves in several WebSocket frames; 0 is 16 MiB. Of clients any frame is taken, as far as `max_message_size` goes.
+	MaxFrameSize Size `key:"max_frame_size" range:"0..64 MiB"`
 	// Accept frames without a mask.
-	AcceptUnmaskedFrames bool `key:"accept_unmasked_frames" default:"false"`
+	AcceptUnmaskedFrames bool `key:"accept_unmasked_frames" default:"false" use:"none: frames of clients must have a mask (RFC 6455)"`
 	TLS                  TLS  `key:"tls"`
 }

@@ -247,10 +247,30 @@ func (c *Config) check() []error {
 	case len(root.Password.Reveal()) < 3 || len(root.Password.Reveal()) > 100:
 		bad("root.password", redacted, "a password has 3 to 100 bytes")
 	}
-	if tls := c.TCP.TLS; tls.Enabled && (tls.CertFile == "" || tls.KeyFile == "") && !tls.SelfSigned {
-		bad("tcp.tls.cert_file", tls.CertFile, "certificate and key are needed, or tcp.tls.self_signed")
-	} else if _, err := os.Stat(tls.CertFile); tls.Enabled && !tls.SelfSigned && err != nil {
-		bad("tcp.tls.cert_file", tls.CertFile, "cannot be read, and tcp.tls.self_signed is off")
+	certificate := func(key string, self bool, cert, private string) {
+		if self {
+			return
+		}
+		if cert == "" || private == "" {
+			bad(key+".cert_file", cert, "certificate and key are needed, or "+key+".self_signed")
+		} else if _, err := os.Stat(cert); err != nil {
+			bad(key+".cert_file", cert, "cannot be read, and "+key+".self_signed is off")
+		}
+	}
+	if tls := c.TCP.TLS; tls.Enabled {
+		certificate("tcp.tls", tls.SelfSigned, tls.CertFile, tls.KeyFile)
+	}
+	if tls := c.WebSocket.TLS; c.WebSocket.Enabled && tls.Enabled {
+		certificate("websocket.tls", tls.SelfSigned, tls.CertFile, tls.KeyFile)
+	}
+	if q := c.QUIC; q.Enabled {
+		certificate("quic.certificate", q.Certificate.SelfSigned, q.Certificate.CertFile, q.Certificate.KeyFile)
+		if q.StreamReceiveWindow > q.ReceiveWindow {
+			bad("quic.stream_receive_window", q.StreamReceiveWindow.String(), "more than quic.receive_window")
+		}
+	}
+	if most := c.WebSocket.MaxMessageSize; most > c.MessageBus.MaxMessageSize {
+		bad("websocket.max_message_size", most.String(), "more than message_bus.max_message_size")
 	}
 	if secret := c.Cluster.Auth.SharedSecret; secret.Given() && len(secret.Reveal()) < 32 {
 		bad("cluster.auth.shared_secret", redacted, "a cluster secret has at least 32 bytes")

@@ -191,14 +191,31 @@ func TestUnknownNames(t *testing.T) {
 }
 
 func TestIneffectiveSettingsWarn(t *testing.T) {
-	_, warnings := load(t, nil, "IGGY_SYSTEM_MEMORY_POOL_SIZE=1 GiB", "IGGY_SYSTEM_SHARDING_PIN_CORES=true", "IGGY_QUIC_ADDRESS=127.0.0.1:9")
+	_, warnings := load(t, nil, "IGGY_SYSTEM_MEMORY_POOL_SIZE=1 GiB", "IGGY_SYSTEM_SHARDING_PIN_CORES=true", "IGGY_QUIC_SEND_WINDOW=1 MiB")
 	var keys []string
 	for _, w := range warnings {
 		keys = append(keys, w.Name)
 	}
-	if !slices.Equal(keys, []string{"quic.address", "system.memory_pool.size"}) {
+	if !slices.Equal(keys, []string{"quic.send_window", "system.memory_pool.size"}) {
 		t.Errorf("warnings for %v; the default value needs none", keys)
 	}
+}
+
+func TestListenersThatCannotWorkRefuseToStart(t *testing.T) {
+	for _, c := range []struct {
+		env  []string
+		says string
+	}{
+		{[]string{"IGGY_WEBSOCKET_TLS_ENABLED=true", "IGGY_WEBSOCKET_TLS_SELF_SIGNED=false", "IGGY_WEBSOCKET_TLS_CERT_FILE=/absent"}, "websocket.tls.cert_file"},
+		{[]string{"IGGY_QUIC_CERTIFICATE_SELF_SIGNED=false"}, "quic.certificate.cert_file"},
+		{[]string{"IGGY_QUIC_CERTIFICATE_SELF_SIGNED=false", "IGGY_QUIC_CERTIFICATE_CERT_FILE=/absent", "IGGY_QUIC_CERTIFICATE_KEY_FILE=/absent"}, "cannot be read"},
+		{[]string{"IGGY_QUIC_RECEIVE_WINDOW=1 MiB"}, "quic.stream_receive_window"},
+		{[]string{"IGGY_MESSAGE_BUS_MAX_MESSAGE_SIZE=1 MiB", "IGGY_WEBSOCKET_MAX_MESSAGE_SIZE=2 MiB"}, "websocket.max_message_size"},
+		{[]string{"IGGY_QUIC_INITIAL_MTU=1199"}, "quic.initial_mtu"},
+	} {
+		contains(t, refused(t, nil, c.env...), c.says)
+	}
+	load(t, nil, "IGGY_QUIC_ENABLED=false", "IGGY_QUIC_CERTIFICATE_SELF_SIGNED=false")
 }
 
 func TestEncryptionKeyRefusesToStart(t *testing.T) {

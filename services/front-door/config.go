@@ -17,9 +17,12 @@ type Config struct {
 	Address string // host:port of the TCP listener; port 0 picks a free one
 	TLS     TLS
 
+	QUIC      QUIC
+	WebSocket WebSocket
+
 	MaxFrame       uint32        // largest request frame in bytes, header included; 64 MiB
 	MaxConnections int           // accepted sockets at one time; 16 384
-	HandshakeGrace time.Duration // TLS handshake; 10 s
+	HandshakeGrace time.Duration // TLS handshake, WebSocket upgrade included; 10 s
 	FrameGrace     time.Duration // a frame begun must be complete within this plus 1 s per MiB; 60 s
 	WriteGrace     time.Duration // a reply must leave within this; 10 s
 	BudgetGrace    time.Duration // wait for buffer budget before a request is refused; 1 s
@@ -58,7 +61,33 @@ type TLS struct {
 	SelfSigned bool // make a certificate for localhost when the files are absent
 }
 
-// Node is this process as the roster shows it. TCP is replaced by the bound port when 0.
+// QUIC describes the QUIC listener. It always has TLS 1.3.
+type QUIC struct {
+	Address    string // host:port, UDP; "" is not served
+	SelfSigned bool   // make a certificate for localhost, whatever the files say
+	CertFile   string // PEM chain, leaf first
+	KeyFile    string
+
+	Streams             int           // requests a client may open ahead of the answer; 1
+	PacketSize          uint16        // first packet size tried in bytes; 1200
+	ReceiveWindow       uint64        // bytes in flight from one client; 64 MiB
+	StreamReceiveWindow uint64        // the same for one request; 64 MiB
+	KeepAlive           time.Duration // time between keep-alive packets; 0 sends none
+	Idle                time.Duration // a connection silent for this long is closed; 0 never
+}
+
+// WebSocket describes the WebSocket listener.
+type WebSocket struct {
+	Address     string // host:port; "" is not served
+	TLS         TLS
+	ReadBuffer  int    // bytes of a connection's read buffer; 4 KiB
+	WriteBuffer int    // bytes of a connection's write buffer; 4 KiB
+	MaxMessage  uint32 // largest request frame in bytes; MaxFrame
+	MaxFragment int    // replies above this many bytes leave in several WebSocket frames; 16 MiB
+}
+
+// Node is this process as the roster shows it. TCP, QUIC and WebSocket are replaced by the bound
+// ports when 0.
 type Node struct {
 	Name                       string // "iggy-node"
 	IP                         string // "127.0.0.1"
@@ -89,6 +118,14 @@ type Deps struct {
 
 func (c *Config) fill() {
 	def(&c.MaxFrame, wire.MaxFrameSize)
+	def(&c.QUIC.Streams, 1)
+	def(&c.QUIC.PacketSize, 1200)
+	def(&c.QUIC.ReceiveWindow, 64<<20)
+	def(&c.QUIC.StreamReceiveWindow, 64<<20)
+	def(&c.WebSocket.ReadBuffer, 4<<10)
+	def(&c.WebSocket.WriteBuffer, 4<<10)
+	def(&c.WebSocket.MaxMessage, c.MaxFrame)
+	def(&c.WebSocket.MaxFragment, 16<<20)
 	def(&c.MaxConnections, 16384)
 	def(&c.HandshakeGrace, 10*time.Second)
 	def(&c.FrameGrace, 60*time.Second)

@@ -32,13 +32,16 @@ type conn struct {
 	deadline time.Time // of writes; moved ahead in steps, not per write
 }
 
-func newConn(server *Server, sock net.Conn) *conn {
+func newConn(server *Server, sock net.Conn) *conn { return newSocket(server, sock, server.tls) }
+
+// newSocket wraps an accepted socket, under TLS when secured is not nil.
+func newSocket(server *Server, sock net.Conn, secured *tls.Config) *conn {
 	if t, ok := sock.(*net.TCPConn); ok {
 		t.SetNoDelay(true)
 	}
 	c := &conn{server: server, core: server.core, raw: sock, sock: sock, in: make([]byte, readAhead)}
-	if server.tls != nil {
-		c.sock = tls.Server(sock, server.tls)
+	if secured != nil {
+		c.sock = tls.Server(sock, secured)
 	}
 	c.session = newSession(server.core, c, sock.RemoteAddr().String())
 	return c
@@ -47,33 +50,35 @@ func newConn(server *Server, sock net.Conn) *conn {
 // interrupt ends a wait for the next request. A request in progress goes on.
 func (c *conn) interrupt() { c.raw.SetReadDeadline(time.Now()) }
 
+// cut ends the connection wherever it is.
+func (c *conn) cut() { c.raw.Close() }
+
+func (c *conn) close() { c.sock.Close() }
+
 func (c *conn) serve() {
-	defer c.server.forget(c)
-	if !c.handshake() {
-		c.sock.Close()
+	if !c.handshake(c.secure) {
+		c.close()
 		return
 	}
-	c.core.metrics.connections.Inc()
-	c.core.clients.add(c.session)
-	for c.next() {
-	}
-	c.sock.Close()
-	c.server.leave(c.session)
-	c.core.clients.remove(c.session)
-	c.core.metrics.connections.Dec()
+	c.server.converse(c.session, c.next, c.close)
 }
 
-func (c *conn) handshake() bool {
-	secured, ok := c.sock.(*tls.Conn)
-	if !ok {
-		return true
-	}
+// handshake runs what precedes the first frame, within the handshake grace.
+func (c *conn) handshake(steps ...func() bool) bool {
 	c.raw.SetDeadline(time.Now().Add(c.core.cfg.HandshakeGrace))
-	if err := secured.Handshake(); err != nil {
-		return false
+	for _, step := range steps {
+		if !step() {
+			return false
+		}
 	}
 	c.raw.SetDeadline(time.Time{})
 	return !c.core.stopping.Load()
+}
+
+// secure is the TLS handshake, on listeners that have one.
+func (c *conn) secure() bool {
+	secured, ok := c.sock.(*tls.Conn)
+	return !ok || secured.Handshake() == nil
 }
 
 // next serves one request and reports whether the connection goes on.
@@ -148,8 +153,13 @@ func (c *conn) fill(n int) bool {
 func (c *conn) limit(size int) {
 	if !c.limited {
 		c.limited = true
-		c.raw.SetReadDeadline(time.Now().Add(c.core.cfg.FrameGrace + time.Duration(size>>20)*time.Second))
+		c.raw.SetReadDeadline(time.Now().Add(c.core.frameTime(size)))
 	}
+}
+
+// frameTime is how long a frame of size bytes may take from its first byte to its last.
+func (c *Core) frameTime(size int) time.Duration {
+	return c.cfg.FrameGrace + time.Duration(size>>20)*time.Second
 }
 
 // unlimit lifts the deadline of a frame that is complete, unless the server is stopping: then the

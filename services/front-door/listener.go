@@ -6,12 +6,13 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
 
-// Server is a running front-door: its listener, its connections and the duties that span them.
+// Server is a running front-door: its listeners, its connections and the duties that span them.
 type Server struct {
 	core *Core
 	log  hclog.Logger
@@ -19,46 +20,104 @@ type Server struct {
 	local    *Local
 	listener net.Listener
 	tls      *tls.Config
+	quic     *quicListener // nil when it is off
+	quicTLS  *tls.Config
+	web      net.Listener // nil when it is off
+	webTLS   *tls.Config
 
 	done  chan struct{} // closed by Stop: background duties end
 	group sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[*conn]struct{}
+	mu        sync.Mutex
+	conns     map[connection]struct{}
+	connected atomic.Int64 // len(conns), for those who may not wait
+}
+
+// connection is one client's, whatever carries it.
+type connection interface {
+	serve()     // until the client is gone, or interrupt and the end of the request at hand
+	interrupt() // ends a wait for the next request
+	cut()       // ends the connection at once
 }
 
 // New prepares a front-door. Nothing listens before Start.
 func New(cfg Config, deps Deps) (*Server, error) {
 	core := newCore(cfg, deps)
-	s := &Server{core: core, log: core.log, done: make(chan struct{}), conns: make(map[*conn]struct{})}
+	s := &Server{core: core, log: core.log, done: make(chan struct{}), conns: make(map[connection]struct{})}
 	s.local = newLocal(s)
+	var tcp, web, quic error
 	if cfg.TLS.Enabled {
-		t, err := cfg.TLS.serverTLS()
-		if err != nil {
-			return nil, err
-		}
-		s.tls = t
+		s.tls, tcp = cfg.TLS.serverTLS()
+	}
+	if cfg.WebSocket.TLS.Enabled && cfg.WebSocket.Address != "" {
+		s.webTLS, web = cfg.WebSocket.TLS.serverTLS()
+	}
+	if cfg.QUIC.Address != "" {
+		s.quicTLS, quic = cfg.QUIC.serverTLS()
+	}
+	if err := errors.Join(tcp, web, quic); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// Start binds the listener and serves until Stop.
+// Start binds the listeners and serves until Stop.
 func (s *Server) Start() error {
-	l, err := net.Listen("tcp", s.core.cfg.Address)
-	if err != nil {
+	if err := s.listen(); err != nil {
+		s.closeListeners()
+		if s.quic != nil {
+			s.quic.close()
+		}
 		return err
 	}
-	s.listener = l
-	if port := uint16(l.Addr().(*net.TCPAddr).Port); s.core.cfg.Node.TCP == 0 {
-		s.core.cfg.Node.TCP = port
-	}
 	s.core.passwords = newPasswords(s.core.cfg.PasswordWorkers, s.core.cfg.PasswordQueue)
-	s.group.Go(s.accept)
+	s.group.Go(func() { s.accept(s.listener, func(sock net.Conn) connection { return newConn(s, sock) }) })
+	if s.web != nil {
+		s.group.Go(func() { s.accept(s.web, func(sock net.Conn) connection { return newWebConn(s, sock) }) })
+	}
+	if s.quic != nil {
+		s.group.Go(s.acceptQUIC)
+	}
 	s.group.Go(s.local.expire)
 	if s.core.cfg.Heartbeat > 0 {
 		s.group.Go(s.heartbeats)
 	}
 	return nil
+}
+
+// listen binds all listeners, so that the roster is whole before the first request.
+func (s *Server) listen() (err error) {
+	cfg := &s.core.cfg
+	if s.listener, err = net.Listen("tcp", cfg.Address); err != nil {
+		return err
+	}
+	def(&cfg.Node.TCP, uint16(s.listener.Addr().(*net.TCPAddr).Port))
+	if cfg.QUIC.Address != "" {
+		if s.quic, err = s.listenQUIC(); err != nil {
+			return err
+		}
+		def(&cfg.Node.QUIC, uint16(s.quic.udp.LocalAddr().(*net.UDPAddr).Port))
+	}
+	if cfg.WebSocket.Address != "" {
+		if s.web, err = net.Listen("tcp", cfg.WebSocket.Address); err != nil {
+			return err
+		}
+		def(&cfg.Node.WebSocket, uint16(s.web.Addr().(*net.TCPAddr).Port))
+	}
+	return nil
+}
+
+// closeListeners ends the accepting of connections; those there are go on.
+func (s *Server) closeListeners() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.web != nil {
+		s.web.Close()
+	}
+	if s.quic != nil {
+		s.quic.listener.Close()
+	}
 }
 
 // Addr is the bound address of the TCP listener, nil before Start.
@@ -69,11 +128,27 @@ func (s *Server) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
+// QUICAddr is the bound address of the QUIC listener, nil when it is off.
+func (s *Server) QUICAddr() net.Addr {
+	if s.quic == nil {
+		return nil
+	}
+	return s.quic.udp.LocalAddr()
+}
+
+// WebSocketAddr is the bound address of the WebSocket listener, nil when it is off.
+func (s *Server) WebSocketAddr() net.Addr {
+	if s.web == nil {
+		return nil
+	}
+	return s.web.Addr()
+}
+
 // accept admits sockets until the listener closes.
-func (s *Server) accept() {
+func (s *Server) accept(l net.Listener, open func(net.Conn) connection) {
 	delay := 5 * time.Millisecond
 	for {
-		sock, err := s.listener.Accept()
+		sock, err := l.Accept()
 		if err != nil {
 			if s.core.stopping.Load() || errors.Is(err, net.ErrClosed) {
 				return
@@ -89,30 +164,38 @@ func (s *Server) accept() {
 			continue
 		}
 		delay = 5 * time.Millisecond
-		s.admit(sock)
+		if !s.admit(func() connection { return open(sock) }) {
+			sock.Close()
+		}
 	}
 }
 
-func (s *Server) admit(sock net.Conn) {
+// admit serves a connection unless there are too many. Only accepting goroutines call it.
+func (s *Server) admit(open func() connection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.core.stopping.Load() || len(s.conns) >= s.core.cfg.MaxConnections {
 		s.core.metrics.refused.Inc()
-		sock.Close()
-		return
+		return false
 	}
-	c := newConn(s, sock)
+	c := open()
 	s.conns[c] = struct{}{}
-	s.group.Go(c.serve)
+	s.connected.Store(int64(len(s.conns)))
+	s.group.Go(func() {
+		c.serve()
+		s.forget(c)
+	})
+	return true
 }
 
-func (s *Server) forget(c *conn) {
+func (s *Server) forget(c connection) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	s.connected.Store(int64(len(s.conns)))
 	s.mu.Unlock()
 }
 
-// Stop closes the listener, lets requests in progress finish and their replies leave, and closes
+// Stop closes the listeners, lets requests in progress finish and their replies leave, and closes
 // every connection. Sessions stay registered, as after a crash: their clients may claim them again.
 // It returns ctx's error when connections had to be cut.
 func (s *Server) Stop(ctx context.Context) error {
@@ -120,8 +203,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	}
 	close(s.done)
-	if s.listener != nil {
-		s.listener.Close()
+	s.closeListeners()
+	if s.quic != nil {
+		defer s.quic.close()
 	}
 	s.mu.Lock()
 	for c := range s.conns {
@@ -138,7 +222,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		s.mu.Lock()
 		for c := range s.conns {
-			c.raw.Close()
+			c.cut()
 		}
 		s.mu.Unlock()
 		return ctx.Err()

@@ -198,7 +198,7 @@ func (s *Session) poll() action {
 		return s.refused(wire.CodePartitionNotFound)
 	}
 	s.callPartition(group)
-	s.call.Body = s.body
+	s.call.Body, s.call.MaxReply = s.body, s.maxReply
 	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
 }
 

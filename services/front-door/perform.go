@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // answer lets a session act on one whole frame and returns the reply, which is valid until the
@@ -16,6 +17,15 @@ func (s *Server) answer(session *Session, b []byte, frame *buffer.Frame) []byte 
 	reply := session.reply()
 	s.core.metrics.observe(session, now, len(b), len(reply))
 	return reply
+}
+
+// answerRead answers what a frameReader read: a frame, or errOverBudget and a header.
+func (s *Server) answerRead(session *Session, b []byte, frame *buffer.Frame, err error) []byte {
+	if err != nil {
+		session.refuse(b, wire.CodeTransientNotAccepted)
+		return session.reply()
+	}
+	return s.answer(session, b, frame)
 }
 
 // perform does what a session asked for and lets it go on. It is the only place where a request
@@ -69,6 +79,19 @@ func (p *Passwords) compute(j *passwordJob) {
 	}
 	j.ok = true
 	clear(j.password)
+}
+
+// converse serves the requests of a connection, which is among the clients meanwhile, with next and
+// then ends it with end.
+func (s *Server) converse(session *Session, next func() bool, end func()) {
+	s.core.metrics.connections.Inc()
+	s.core.clients.add(session)
+	for next() {
+	}
+	end()
+	s.leave(session)
+	s.core.clients.remove(session)
+	s.core.metrics.connections.Dec()
 }
 
 // leave logs the session of a lost connection out, unless the server itself is stopping: then the

@@ -36,6 +36,9 @@ type Session struct {
 	id   wire.U128 // connection id, never 0; its low half is what clients see
 	peer string    // ip:port of the client
 
+	transport wire.Transport
+	maxReply  int // largest poll reply frame in bytes the client's transport carries, 0: any
+
 	binding atomic.Pointer[binding]
 	seen    atomic.Int64 // time of the last request, unix nanoseconds
 	sdk     wire.SDK     // what the client said it is
@@ -90,7 +93,7 @@ type Session struct {
 type pusher interface{ write(frame []byte) bool }
 
 func newSession(core *Core, conn pusher, peer string) *Session {
-	s := &Session{core: core, conn: conn, peer: peer, retryFor: core.cfg.RetryFor, call: link.NewCall(), out: make([]byte, wire.HeaderSize, 1024)}
+	s := &Session{core: core, conn: conn, peer: peer, transport: wire.TransportTCP, retryFor: core.cfg.RetryFor, call: link.NewCall(), out: make([]byte, wire.HeaderSize, 1024)}
 	s.seen.Store(time.Now().UnixNano())
 	return s
 }

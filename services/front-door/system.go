@@ -50,7 +50,7 @@ func (s *Session) appendDetails(out []byte, other *Session) []byte {
 
 // clientRecord describes a connection in the request's view.
 func (s *Session) clientRecord(other *Session) (wire.ClientRecord, []metadata.GroupKey) {
-	record := wire.ClientRecord{ID: other.clientID(), UserID: wire.NoUser, Transport: wire.TransportTCP, Address: other.peer}
+	record := wire.ClientRecord{ID: other.clientID(), UserID: wire.NoUser, Transport: other.transport, Address: other.peer}
 	b := other.binding.Load()
 	if b == nil || b.superseded.Load() {
 		return record, nil

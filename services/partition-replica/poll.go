@@ -35,7 +35,8 @@ func (r *Replica) poll(c *link.Call) {
 	}
 }
 
-// pollView serves one poll from the current view; true asks to try again on a newer one.
+// pollView serves one poll from the current view; true asks to try again, on a newer one or, because a
+// single batch is more than the caller can pass on, for fewer messages of it.
 func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesRequest, key offsetKey) (again bool) {
 	v := p.log.View()
 	q := segment.Query{Kind: segment.Kind(req.Strategy.Kind), Value: req.Strategy.Value, Count: req.Count}
@@ -45,7 +46,11 @@ func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesReq
 			q.Value = at + 1
 		}
 	}
-	plan, outcome := v.Plan(q, r.config.MaxPoll)
+	most := r.config.MaxPoll
+	if c.MaxReply > 0 {
+		most = min(most, c.MaxReply-wire.HeaderSize-polledHeader)
+	}
+	plan, outcome := v.Plan(q, most)
 	if outcome == segment.Cold {
 		if err := plan.Resolve(); err != nil {
 			return r.pollFailed(c, p, err)
@@ -67,6 +72,12 @@ func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesReq
 		return r.pollFailed(c, p, err)
 	}
 	frame.Resize(wire.HeaderSize + polledHeader + n)
+	if size := frame.Len(); c.MaxReply > 0 && size > c.MaxReply && plan.Messages() > 1 {
+		frame.Release()
+		req.Strategy = wire.Strategy{Kind: wire.StrategyOffset, Value: plan.FirstOffset()}
+		req.Count = max(1, uint32(uint64(plan.Messages())*uint64(c.MaxReply)/uint64(size)))
+		return true
+	}
 	putPolled(b[wire.HeaderSize:], p.number, v.Current(), plan.Messages())
 	if plan.Messages() > 0 {
 		p.polledUpTo(c, key, plan.LastOffset(), v.Generation(), req.AutoCommit)

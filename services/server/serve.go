@@ -98,6 +98,12 @@ func (n *node) bound() service.Bound {
 	if n.http != nil {
 		b.HTTP = n.http.Addr().String()
 	}
+	if a := n.front.QUICAddr(); a != nil {
+		b.QUIC = a.String()
+	}
+	if a := n.front.WebSocketAddr(); a != nil {
+		b.WebSocket = a.String()
+	}
 	return b
 }
 
@@ -225,6 +231,8 @@ func (n *node) openFront() (err error) {
 		TLS: frontdoor.TLS{
 			Enabled: c.TCP.TLS.Enabled, CertFile: c.TCP.TLS.CertFile, KeyFile: c.TCP.TLS.KeyFile, SelfSigned: c.TCP.TLS.SelfSigned,
 		},
+		QUIC:            n.quic(),
+		WebSocket:       n.webSocket(),
 		MaxFrame:        uint32(c.MessageBus.MaxMessageSize),
 		MaxConnections:  c.Limits.Connections,
 		FrameGrace:      c.Limits.FrameTimeout,

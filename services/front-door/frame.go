@@ -1,0 +1,58 @@
+package frontdoor
+
+import (
+	"errors"
+	"io"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// errOverBudget says that a frame was read and thrown away because there was no budget for it. Its
+// header was kept.
+var errOverBudget = errors.New("no buffer budget")
+
+// frameReader reads single frames from where the transport has put them: a WebSocket message, a QUIC
+// stream.
+type frameReader struct {
+	core *Core
+	buf  []byte // header, and the whole of small frames
+	max  uint32 // largest frame in bytes
+}
+
+// read takes one frame from r. b is valid until the next read; f, when not nil, owns it. announce is
+// told the frame's size before its body is waited for. At errOverBudget b is the header alone.
+func (fr *frameReader) read(r io.Reader, announce func(size int)) (b []byte, f *buffer.Frame, err error) {
+	header := fr.buf[:wire.HeaderSize]
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, nil, err
+	}
+	size, err := wire.FrameSize(header, fr.max)
+	if err != nil {
+		return nil, nil, err
+	}
+	announce(int(size))
+	if int(size) <= len(fr.buf) && !wantsFrame(header) {
+		b = fr.buf[:size]
+		_, err = io.ReadFull(r, b[wire.HeaderSize:])
+		return b, nil, err
+	}
+	f, ok := fr.core.deps.Pool.Try(int(size))
+	if !ok {
+		f, ok = fr.core.deps.Pool.Wait(int(size), fr.core.cfg.BudgetGrace)
+	}
+	if !ok {
+		fr.core.metrics.overBudget.Inc()
+		if _, err := io.CopyN(io.Discard, r, int64(size)-wire.HeaderSize); err != nil {
+			return nil, nil, err
+		}
+		return header, nil, errOverBudget
+	}
+	b = f.Bytes()
+	copy(b, header)
+	if _, err := io.ReadFull(r, b[wire.HeaderSize:]); err != nil {
+		f.Release()
+		return nil, nil, err
+	}
+	return b, f, nil
+}
