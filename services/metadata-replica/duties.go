@@ -62,9 +62,13 @@ func (r *Replica) own(op wire.Operation, client wire.U128, request uint64, body 
 }
 
 // logoutUnclaimed ends the sessions found at start that no connection took up since, as far as
-// there is room; the rest waits for the next look.
+// there is room; the rest waits for the next look. So does a client with an op in flight: a Logout
+// names no session and would end the one that a Register in front of it opens.
 func (r *Replica) logoutUnclaimed() {
 	for id, epoch := range r.unclaimed {
+		if r.pipelined[id] > 0 {
+			continue
+		}
 		if c := r.current.Client(id); c == nil || c.Epoch != epoch ||
 			r.own(wire.OpLogout, id, noRequest, make([]byte, wire.HeaderSize)) {
 			delete(r.unclaimed, id)

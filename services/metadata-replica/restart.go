@@ -39,7 +39,11 @@ func (r *Replica) restore(spec loop.Spec, log *journal.GroupLog, rec *journal.Re
 // replay applies the log behind the checkpoint.
 func (r *Replica) replay(spec loop.Spec, log *journal.GroupLog, rec *journal.Recovered) error {
 	r.group = r.engine.Host(spec, r, log)
-	return r.engine.Replay(rec, func(_ *loop.Group, err error) { r.damage(err) })
+	err := r.engine.Replay(rec, func(_ *loop.Group, err error) { r.damage(err) })
+	if err == nil && len(log.Faults) > 0 {
+		err = r.engine.Checkpoint() // logins of this life come after the gap and must not hide it from the next
+	}
+	return err
 }
 
 var errNoCheckpoint = fmt.Errorf("metadata: no readable checkpoint")
