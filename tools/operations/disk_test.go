@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if log, err := os.ReadFile(filepath.Join(dir, "server.log")); err == nil && t.Failed() {
-			t.Logf("%s", log)
+			t.Logf("%s", log[max(0, len(log)-4000):])
 		}
 	})
 	t.Cleanup(func() { _ = syscall.Unmount(data, syscall.MNT_DETACH) })
