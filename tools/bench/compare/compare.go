@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"sort"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,6 +24,7 @@ type Options struct {
 	Duration      time.Duration  // of one measurement
 	Filter        *regexp.Regexp // names of jobs; nil runs all
 	Progress      io.Writer      // a line per measurement; nil for none
+	Profiles      string         // directory for CPU profiles of the server, "" for none
 }
 
 // Row is the outcome of one job.
@@ -96,17 +99,33 @@ func (o *Options) measure(ctx context.Context, j job, what string, start func(di
 	w.Connect = credentials(t.address)
 	w.Keep = true
 	var before, after usage
-	w.OnOpen = func() { before, err = t.read() }
+	var profiled <-chan error
+	w.OnOpen = func() {
+		before, err = t.read()
+		if o.Profiles != "" && t.ops != "" {
+			profiled = t.profile(filepath.Join(o.Profiles, fileName(j.name)+".pb.gz"), w.Duration)
+		}
+	}
 	w.OnClose = func() { after, _ = t.read() }
 	report, runErr := bench.Run(ctx, w)
 	if runErr != nil || err != nil {
 		return figure{}, fmt.Errorf("%s: %w", what, firstError(runErr, err))
+	}
+	if profiled != nil {
+		if err := <-profiled; err != nil {
+			return figure{}, fmt.Errorf("profile: %w", err)
+		}
 	}
 	f := j.figure(report, after.since(before))
 	if o.Progress != nil {
 		fmt.Fprintf(o.Progress, "%-50s %-6s %9.0f %s  p50 %.2f ms  p99 %.2f ms  %.2f cores\n", j.name, what, f.rate, j.unit(), f.p50, f.p99, f.cpu)
 	}
 	return f, nil
+}
+
+// fileName makes a name of a job fit for a file.
+func fileName(job string) string {
+	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(job), "-"), "-")
 }
 
 func firstError(a, b error) error {

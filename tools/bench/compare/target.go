@@ -23,7 +23,7 @@ import (
 type target struct {
 	address string
 	pid     int
-	metrics string // URL, "" when it has none
+	ops     string // URL of the operator's endpoint, "" when it has none
 	stop    func()
 }
 
@@ -42,7 +42,7 @@ func startServer(bin, dir string) (*target, error) {
 	if err := s.Start(); err != nil {
 		return nil, err
 	}
-	return &target{s.Address(), s.Pid(), "http://" + ops + "/metrics", func() { _ = s.Kill() }}, nil
+	return &target{s.Address(), s.Pid(), "http://" + ops, func() { _ = s.Kill() }}, nil
 }
 
 func startFloor(bin, dir string, sync floor.Sync) (*target, error) {
@@ -79,8 +79,8 @@ const clockTick = 10 * time.Millisecond
 
 // read returns what the process has used since it started.
 func (t *target) read() (u usage, err error) {
-	if u.cpu, err = cpuTime(t.pid); err == nil && t.metrics != "" {
-		u.mallocs, err = counter(t.metrics, "go_memstats_mallocs_total")
+	if u.cpu, err = cpuTime(t.pid); err == nil && t.ops != "" {
+		u.mallocs, err = counter(t.ops+"/metrics", "go_memstats_mallocs_total")
 	}
 	return u, err
 }
@@ -104,6 +104,29 @@ func cpuTime(pid int) (used time.Duration, err error) {
 
 func (u usage) since(before usage) usage {
 	return usage{u.cpu - before.cpu, u.mallocs - before.mallocs}
+}
+
+// profile records where the server spends its time and writes that to a file; go tool pprof shows
+// it as a flame graph.
+func (t *target) profile(path string, d time.Duration) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		resp, err := http.Get(fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", t.ops, max(1, int(d.Seconds()))))
+		if err != nil {
+			done <- err
+			return
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(path, body, 0o644)
+		}
+		done <- err
+	}()
+	return done
 }
 
 // counter reads one metric without labels.

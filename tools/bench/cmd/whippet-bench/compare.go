@@ -51,6 +51,7 @@ func compareCommand() *cobra.Command {
 	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one measurement")
 	f.StringVar(&filter, "filter", "", "regular expression on the names of jobs")
 	f.StringVar(&svg, "svg", "", "draw the ratios into this file")
+	f.StringVar(&o.Profiles, "profiles", "", "write a CPU profile of the server per job into this directory (go tool pprof -http=: FILE draws flame graphs)")
 	f.BoolVar(&strict, "strict", false, "fail when a ratio is below what is asked")
 	return cmd
 }
