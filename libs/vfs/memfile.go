@@ -265,8 +265,14 @@ func (n *node) store() {
 }
 
 func (n *node) storeSize(size int) {
-	if size <= len(n.disk) {
+	old := len(n.disk)
+	if size <= old {
 		n.disk = n.disk[:size]
+		return
+	}
+	if size <= cap(n.disk) {
+		n.disk = n.disk[:size]
+		clear(n.disk[old:])
 		return
 	}
 	grown := make([]byte, size, cap(n.data))

@@ -37,10 +37,13 @@ var le = binary.LittleEndian
 
 var rigBirth = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro()
 
+var defaults = service.Defaults()
+
 // rigConfig is the configuration of a small node.
 func rigConfig(change func(*service.Config)) *service.Config {
-	c := service.Defaults()
-	c.Journal.FileSize, c.Journal.Budget = 128<<10, 16<<20
+	one := *defaults
+	c := &one
+	c.Journal.FileSize, c.Journal.Budget = 64<<10, 16<<20
 	c.Storage.Reserve, c.Storage.LowWater = 64<<10, 0
 	c.Limits.Memory = 128 << 20
 	c.Node.Loops = 2
