@@ -35,6 +35,8 @@ class Server:
             "IGGY_ROOT_USERNAME": "iggy",
             "IGGY_ROOT_PASSWORD": "iggy",
             "IGGY_TCP_ADDRESS": "127.0.0.1:0",
+            "IGGY_QUIC_ADDRESS": "127.0.0.1:0",
+            "IGGY_WEBSOCKET_ADDRESS": "127.0.0.1:0",
             "IGGY_HTTP_ADDRESS": "127.0.0.1:0",
             "WHIPPET_OPS_ADDRESS": "127.0.0.1:0",
         }

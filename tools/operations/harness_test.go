@@ -140,7 +140,7 @@ func run(t *testing.T, env []string, args ...string) (int, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), serverBinary, args...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "IGGY_SYSTEM_PATH=" + t.TempDir(), "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "WHIPPET_OPS_ADDRESS=127.0.0.1:0"}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "IGGY_SYSTEM_PATH=" + t.TempDir(), "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "IGGY_QUIC_ADDRESS=127.0.0.1:0", "IGGY_WEBSOCKET_ADDRESS=127.0.0.1:0", "WHIPPET_OPS_ADDRESS=127.0.0.1:0"}, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestRunScript(t *testing.T) {
 	}
 
 	cmd := exec.Command(filepath.Join(root, "deploy", "run"), "data")
-	cmd.Env = append(clean(), "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0")
+	cmd.Env = append(clean(), "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "IGGY_QUIC_ADDRESS=127.0.0.1:0", "IGGY_WEBSOCKET_ADDRESS=127.0.0.1:0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
