@@ -3,6 +3,7 @@ package partitionreplica
 import (
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -17,6 +18,10 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 		return false
 	}
 	k := offsetKey{c.ConsumerKind, c.ConsumerID}
+	if p.stale(k, c.Generation) {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBehind)
+		return false
+	}
 	next := p.log.View().Next()
 	if p.publishing {
 		next = max(next, p.published)
@@ -36,6 +41,10 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 
 func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
 	k := offsetKey{c.ConsumerKind, c.ConsumerID}
+	if p.stale(k, c.Generation) {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBehind)
+		return false
+	}
 	if _, ok := p.offsets.get(k); !ok {
 		c.Refuse(wire.CodeConsumerOffsetNotFound, link.ReasonNone)
 		return false
@@ -43,6 +52,16 @@ func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
 	p.offsets.settle(k, ^uint64(0))
 	p.proposeOffset(prop, wire.OpDeleteOffset, c.Connection, c.Sequence, k, 0)
 	return true
+}
+
+// stale reports whether a consumer group has changed since the request was resolved at generation:
+// who may poll and store there has to be asked anew.
+func (p *Partition) stale(k offsetKey, generation uint64) bool {
+	if k.kind != wire.ConsumerGroup {
+		return false
+	}
+	g := p.replica.follower.View().GroupByKey(metadata.GroupKey{Stream: p.stream, Topic: p.topic, Group: k.id})
+	return g == nil || g.Generation > generation
 }
 
 // proposeOffset fills a proposal with the logged body of op 161 or 162 (replica-wire.md 6.4).

@@ -91,7 +91,8 @@ func (r *Replica) emptyTrash() {
 	}
 }
 
-// clean proposes what expiry and size limits let go, partition by partition.
+// clean proposes what expiry and size limits let go, partition by partition, and to forget what deleted
+// consumer groups stored.
 func (r *Replica) clean() {
 	v := r.follower.View()
 	now := uint64(time.Now().UnixMicro())
@@ -102,7 +103,10 @@ func (r *Replica) clean() {
 				continue
 			}
 			rt := retention(t, now, int64(r.config.MaxFrame))
-			e.Do(func() { p.proposeTrim(rt) })
+			e.Do(func() {
+				p.dropDeletedGroups(v) // again: a store may have been ordered before the delete was seen
+				p.proposeTrim(rt)
+			})
 		}
 	}
 }

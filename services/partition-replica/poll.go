@@ -27,6 +27,10 @@ func (r *Replica) poll(c *link.Call) {
 		return
 	}
 	key := offsetKey{c.ConsumerKind, c.ConsumerID}
+	if p.stale(key, c.Generation) {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBehind)
+		return
+	}
 	for {
 		again := r.pollView(c, p, &req, key)
 		if !again {
@@ -119,8 +123,12 @@ func (r *Replica) pollFailed(c *link.Call, p *Partition, err error) (again bool)
 	return false
 }
 
-// polledUpTo remembers what a consumer was given and promises its auto-commit.
+// polledUpTo remembers what a consumer was given and promises its auto-commit, unless its group has
+// changed meanwhile: then the messages may be another member's.
 func (p *Partition) polledUpTo(c *link.Call, key offsetKey, last, generation uint64, commit bool) {
+	if p.stale(key, c.Generation) {
+		return
+	}
 	if key.kind == wire.ConsumerGroup {
 		p.offsets.mark(key.id, c.Header.Client, last)
 	}

@@ -273,6 +273,10 @@ func (r *rig) offsetCall(group uint64, op wire.Operation, who consumer, body []b
 	c := r.call(group, op)
 	r.writes++
 	c.ConsumerKind, c.ConsumerID, c.Sequence, c.Body, c.BodyStart = who.kind, who.id, r.writes, body, wire.HeaderSize
+	stream, topic, _, _ := wire.SplitGroupID(group)
+	if g := r.metadata.View().GroupByKey(metadata.GroupKey{Stream: stream, Topic: topic, Group: who.id}); g != nil && who.kind == wire.ConsumerGroup {
+		c.Generation = g.Generation
+	}
 	return c
 }
 
