@@ -16,7 +16,10 @@ type sendState struct {
 
 // attempt is a send a client may repeat: the same bytes under the same number. The repeat keeps the
 // sequence of the first attempt, so the partition recognises it.
-type attempt struct{ request, checksum, sequence uint64 }
+type attempt struct {
+	request, checksum, sequence uint64
+	group                       uint64 // of the partition it went to
+}
 
 // attempts are the last sends of a connection that may be repeated. Clients that number their writes
 // repeat under the number of the first attempt. Others give consecutive sends one number, so only an
@@ -31,14 +34,14 @@ func (a *attempts) note(one attempt) {
 	a.next = (a.next + 1) % len(a.last)
 }
 
-// sequence is that of an attempt of the same request, 0 when there is none.
-func (a *attempts) sequence(request, checksum uint64) uint64 {
+// of is an earlier attempt of the same request, nil when there is none.
+func (a *attempts) of(request, checksum uint64) *attempt {
 	for i := range a.last {
 		if o := &a.last[i]; o.sequence != 0 && o.request == request && o.checksum == checksum {
-			return o.sequence
+			return o
 		}
 	}
-	return 0
+	return nil
 }
 
 // partitionWrite starts one of the three operations of the partition plane.
@@ -91,6 +94,7 @@ func (s *Session) sendRouted() action {
 		if code := s.verifyBatch(); code != 0 {
 			return s.refused(code)
 		}
+		group = s.repeated(target, group)
 	}
 	s.callPartition(group)
 	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
@@ -128,10 +132,26 @@ func (s *Session) verifyBatch() wire.Code {
 		return wire.CodeInvalidCommand
 	}
 	s.send.checksum = batch.Checksum
-	if n := s.attempts.sequence(s.header.Request, batch.Checksum); n != 0 {
-		s.call.Sequence = n
-	}
 	return 0
+}
+
+// repeated recognises the repeat of a send: it keeps its number, and where the server chose the
+// partition it goes to the one of the first attempt, which alone knows it. The result is the group.
+func (s *Session) repeated(target *route, group uint64) uint64 {
+	o := s.attempts.of(s.header.Request, s.send.checksum)
+	if o == nil {
+		return group
+	}
+	s.call.Sequence = o.sequence
+	if s.send.request.Partitioning.Kind != wire.PartitioningBalanced {
+		return group
+	}
+	_, _, number, _ := wire.SplitGroupID(o.group)
+	if _, first, ok := target.partition(number); ok && first == o.group {
+		s.send.partition = number
+		return first
+	}
+	return group
 }
 
 // number gives a partition write its own number on this connection.
@@ -146,7 +166,7 @@ func (s *Session) sent() action {
 		s.attempts = attempts{}
 	}
 	if s.sdk.NumbersWrites || s.call.Status == wire.CodeTransientNotCommitted {
-		s.attempts.note(attempt{s.header.Request, s.send.checksum, s.call.Sequence})
+		s.attempts.note(attempt{s.header.Request, s.send.checksum, s.call.Sequence, s.call.Group})
 	}
 	if s.call.Status != 0 {
 		return s.refused(s.call.Status)

@@ -109,6 +109,39 @@ func TestRepeatAfterUnknownOutcome(t *testing.T) {
 	}
 }
 
+// The repeat of a send whose partition the server chose goes to that partition: another one would
+// not recognise it.
+func TestRepeatOfABalancedSend(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 3)
+	var groups []uint64
+	w.parts.refuse = func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages {
+			return false
+		}
+		if groups = append(groups, call.Group); len(groups) != 1 {
+			return false
+		}
+		call.Frame.Release() // taken over, then lost its outcome
+		call.Frame = nil
+		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonViewChange
+		return true
+	}
+	body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningBalanced}, "m")
+	if a := c.call(wire.OpSendMessages, 0, body); a.Status != wire.CodeTransientNotCommitted {
+		t.Fatalf("status %v", a.Status)
+	}
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	if groups[0] != groups[1] {
+		t.Errorf("repeated at group %#x, first sent to %#x", groups[1], groups[0])
+	}
+	if groups[1] == groups[2] {
+		t.Error("a new send went where the repeat did")
+	}
+}
+
 // A full disk is not waited for.
 func TestDiskFullIsPassedOn(t *testing.T) {
 	w := start(t, nil)
