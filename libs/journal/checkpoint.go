@@ -13,12 +13,12 @@ import (
 type checkpointFile struct {
 	name    string // empty = none
 	at      LSN
-	damaged bool
+	damaged [2]bool // the file, its copy
 }
 
 func checkpointName(at LSN) string { return fmt.Sprintf("%s%020d", checkpointPrefix, uint64(at)) }
 
-// Checkpoint writes the images and lets go of the log files nobody needs any more. It may run
+// Checkpoint writes the images, twice, and lets go of the log files nobody needs any more. It may run
 // beside writes.
 //
 // Groups that recovery found faulty stay so: they are fenced in the images, and added to them if the
@@ -49,8 +49,7 @@ func (j *Journal) Checkpoint(at LSN, images []Image) error {
 	if err := j.Sync(); err != nil {
 		return err
 	}
-	name := checkpointName(at)
-	if err := j.writeCheckpoint(name, at, images); err != nil {
+	if err := j.writeBoth(at, images); err != nil {
 		if vfs.IsFull(err) {
 			return errors.Join(ErrFull, err)
 		}
@@ -60,7 +59,7 @@ func (j *Journal) Checkpoint(at LSN, images []Image) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.checkpoint = checkpointFile{name: name, at: at}
+	j.checkpoint = checkpointFile{name: checkpointName(at), at: at}
 	if err := j.dropBelow(at, images, old); err != nil {
 		return j.fail(err)
 	}
@@ -170,10 +169,7 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 		return nil
 	}
 	j.dirty = true
-	if old.damaged {
-		return j.fs.Rename(j.path(old.name), j.path(old.name)+damagedSuffix)
-	}
-	return j.fs.Remove(j.path(old.name))
+	return j.removeCheckpoint(old)
 }
 
 // undo is a record that took earlier records of its group back: a truncate, born or gone record.

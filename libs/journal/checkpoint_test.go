@@ -126,3 +126,40 @@ func TestManyRestarts(t *testing.T) {
 		t.Fatalf("%d bytes allocated", n)
 	}
 }
+
+// TestCheckpointFileIsMendedFromItsCopy: whatever happens to one of the two files of a checkpoint,
+// nothing is lost, and the next start finds both whole.
+func TestCheckpointFileIsMendedFromItsCopy(t *testing.T) {
+	faults := map[string]func(*vfs.Mem, string){
+		"gone": func(m *vfs.Mem, name string) { m.Drop(name) },
+		"cut":  func(m *vfs.Mem, name string) { m.Corrupt(name, func(b []byte) []byte { return b[:len(b)/2] }) },
+		"zero": func(m *vfs.Mem, name string) { m.Corrupt(name, func(b []byte) []byte { return make([]byte, len(b)) }) },
+	}
+	for _, prefix := range []string{checkpointPrefix, copyPrefix} {
+		for fault, hit := range faults {
+			disk := vfs.NewMem(1)
+			j, _ := mustOpen(t, disk, nil)
+			mustWrite(t, j, prepare(1, 1, 100), prepare(2, 1, 100))
+			images := []Image{{Group: 1, Op: 1, State: []byte("one")}, {Group: 2, Op: 1, State: []byte("two")}}
+			if err := j.Checkpoint(j.Position(), images); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range disk.Files() {
+				if strings.Contains(name, "/"+prefix) {
+					hit(disk, name)
+				}
+			}
+			disk.Kill()
+			_, rec := mustOpen(t, disk, nil)
+			if len(rec.Groups) != 2 || string(rec.Groups[0].Image.State) != "one" || string(rec.Groups[1].Image.State) != "two" ||
+				len(rec.Groups[0].Faults)+len(rec.Groups[1].Faults) > 0 || (fault != "gone") != (len(rec.Corrupt) > 0) {
+				t.Fatalf("%s %s: %+v", prefix, fault, rec)
+			}
+			disk.Kill()
+			_, rec = mustOpen(t, disk, nil)
+			if names := strings.Join(disk.Files(), " "); len(rec.Corrupt) > 0 || strings.Count(names, copyPrefix) < 1 || strings.Count(names, "/"+checkpointPrefix) < 1 {
+				t.Fatalf("%s %s, second start: %+v, %s", prefix, fault, rec, names)
+			}
+		}
+	}
+}

@@ -20,8 +20,8 @@ const (
 
 	firstLSN LSN = 4096
 
-	walPrefix, sparePrefix, checkpointPrefix = "wal-", "spare-", "checkpoint-"
-	tempSuffix, damagedSuffix                = ".tmp", ".damaged"
+	walPrefix, sparePrefix, checkpointPrefix, copyPrefix = "wal-", "spare-", "checkpoint-", "copy-"
+	tempSuffix, damagedSuffix                            = ".tmp", ".damaged"
 )
 
 // Owner names the node and loop a file belongs to. A zero Node is not compared.

@@ -71,11 +71,14 @@ func (j *Journal) list() (*directory, error) {
 			j.nspare = max(j.nspare, n+1)
 		} else if n, ok := numbered(e.Name, checkpointPrefix); ok {
 			d.checkpoints = append(d.checkpoints, LSN(n))
+		} else if n, ok := numbered(e.Name, copyPrefix); ok {
+			d.checkpoints = append(d.checkpoints, LSN(n))
 		}
 	}
 	// Names sort by number as text because numbers have a fixed width; order is kept explicit.
 	slices.SortFunc(d.logs, func(a, b *logFile) int { return cmp.Compare(a.first, b.first) })
 	slices.Sort(d.checkpoints)
+	d.checkpoints = slices.Compact(d.checkpoints)
 	return d, j.openLogs(d)
 }
 
@@ -118,15 +121,12 @@ func chain(logs []*logFile) []*logFile {
 // readImages reads the newest checkpoint.
 func (j *Journal) readImages(r *recovery, checkpoints []LSN) {
 	if n := len(checkpoints); n > 0 {
-		at := checkpoints[n-1]
-		name := checkpointName(at)
-		b, err := j.readFile(name)
-		if err != nil {
-			r.out.Corrupt = append(r.out.Corrupt, Damage{File: name, Reason: "unreadable: " + err.Error(), Kept: name + damagedSuffix})
+		set, faults, missing := j.readCheckpoint(checkpoints[n-1])
+		r.images = set
+		r.out.Corrupt = append(r.out.Corrupt, faults...)
+		if missing || len(faults) > 0 {
+			j.mendCheckpoint(&set)
 		}
-		r.images = decodeCheckpoint(name, at, b, j.opt.Owner)
-		r.out.Corrupt = append(r.out.Corrupt, r.images.faults...)
-		j.checkpoint = checkpointFile{name: name, at: at, damaged: err != nil || len(r.images.faults) > 0}
 	}
 	r.out.Checkpoint = r.images.at
 	for i := range r.images.images {
@@ -227,6 +227,9 @@ func (j *Journal) seal(r *recovery, d *directory, in map[*logFile]bool, first LS
 			return err
 		}
 		last.size = last.end
+	}
+	if err := j.dropOlder(d.checkpoints); err != nil {
+		return err
 	}
 	j.refill()
 	return nil

@@ -160,7 +160,7 @@ func TestForeignFiles(t *testing.T) {
 	if len(rec.Groups) != 1 || headOf(rec, 4) != 1 || len(rec.Corrupt) != 0 {
 		t.Fatalf("%+v", rec)
 	}
-	if kept := strings.Count(fmt.Sprint(disk.Files()), damagedSuffix); kept != 2 {
+	if kept := strings.Count(fmt.Sprint(disk.Files()), damagedSuffix); kept != 3 {
 		t.Fatalf("%v", disk.Files())
 	}
 }
