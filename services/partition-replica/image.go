@@ -13,6 +13,7 @@ import (
 // Image implements loop.Machine. Layout: length u32 and bytes of the segment state, then the
 // offset table.
 func (p *Partition) Image() loop.Image {
+	p.Settle() // the image covers every applied op
 	cp := p.log.Checkpoint()
 	offsets := p.offsets.appendTo(nil)
 	return loop.Image{Run: cp.Run, Encode: func(dst []byte) []byte {

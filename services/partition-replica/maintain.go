@@ -60,6 +60,7 @@ func (r *Replica) maintain() {
 			r.clean()
 		case <-trash.C:
 			r.emptyTrash()
+			r.forgetQuiet()
 		}
 	}
 }
@@ -74,6 +75,17 @@ func (r *Replica) trimHeld() {
 			}
 			p.payOwed()
 		}
+	}
+}
+
+// forgetQuiet drops what partitions remember of connections that write no more.
+func (r *Replica) forgetQuiet() {
+	for _, e := range r.engines {
+		e.Do(func() {
+			for _, p := range r.of(e) {
+				p.recent.expire(e.Now())
+			}
+		})
 	}
 }
 

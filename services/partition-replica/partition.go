@@ -97,7 +97,7 @@ func (p *Partition) place(h *wire.PrepareHeader, body []byte, base uint64) loop.
 
 func (p *Partition) remember(h *wire.PrepareHeader, base uint64) {
 	p.staged = append(p.staged, stagedOp{op: h.Op, base: base, next: p.log.Next()})
-	p.recent.add(h.Client, recentWrite{sequence: h.Request, op: h.Op, base: base})
+	p.recent.add(h.Client, recentWrite{sequence: h.Request, op: h.Op, base: base}, h.Timestamp)
 }
 
 // Unstage implements loop.Machine.

@@ -12,17 +12,24 @@ const recentPer = 16
 // recentLimit bounds the connections remembered; the ones quiet for longest go first.
 const recentLimit = 4096
 
+// recentIdle is how long a connection that writes nothing is remembered, in microseconds. A front-door
+// repeats for less than half of that.
+const recentIdle = 60_000_000
+
 // recent recognises a front-door's repeat of a partition write: per connection the last writes with
 // their front-door sequence. It is fed by staging, so it survives a fail-over, and cut with the ops
-// it names.
+// it names. Time is that of the prepares.
 type recent struct {
-	connections map[wire.U128]*recentWrites
-	order       []wire.U128 // by first write since the last sweep
+	connections    map[wire.U128]*recentWrites
+	oldest, newest *recentWrites // by last write
 }
 
 type recentWrites struct {
-	ring [recentPer]recentWrite
-	n    int
+	connection   wire.U128
+	last         uint64 // time of the last write
+	older, newer *recentWrites
+	n            int
+	ring         [recentPer]recentWrite
 }
 
 type recentWrite struct {
@@ -43,36 +50,74 @@ func (r *recent) find(connection wire.U128, sequence uint64) (w recentWrite, ok 
 	return recentWrite{}, false
 }
 
-func (r *recent) add(connection wire.U128, w recentWrite) {
+// add remembers a write made at now.
+func (r *recent) add(connection wire.U128, w recentWrite, now uint64) {
 	if w.sequence == 0 || connection.IsZero() {
 		return
 	}
 	c := r.connections[connection]
 	if c == nil {
+		r.expire(now)
+		if len(r.connections) >= recentLimit {
+			r.forget(r.oldest)
+		}
 		if r.connections == nil {
 			r.connections = make(map[wire.U128]*recentWrites)
 		}
-		r.evict()
-		c = new(recentWrites)
+		c = &recentWrites{connection: connection}
 		r.connections[connection] = c
-		r.order = append(r.order, connection)
+		r.link(c)
+	} else if c != r.newest {
+		r.unlink(c)
+		r.link(c)
 	}
+	c.last = now
 	c.ring[c.n%recentPer] = w
 	c.n++
 }
 
-// evict makes room for one connection.
-func (r *recent) evict() {
-	for len(r.order) >= recentLimit {
-		delete(r.connections, r.order[0])
-		r.order = r.order[1:]
+// expire forgets the connections that have been quiet for recentIdle.
+func (r *recent) expire(now uint64) {
+	for r.oldest != nil && r.oldest.last+recentIdle <= now {
+		r.forget(r.oldest)
 	}
+}
+
+func (r *recent) forget(c *recentWrites) {
+	r.unlink(c)
+	delete(r.connections, c.connection)
+	if len(r.connections) == 0 {
+		r.connections = nil
+	}
+}
+
+func (r *recent) link(c *recentWrites) {
+	c.older, c.newer = r.newest, nil
+	if r.newest != nil {
+		r.newest.newer = c
+	} else {
+		r.oldest = c
+	}
+	r.newest = c
+}
+
+func (r *recent) unlink(c *recentWrites) {
+	if c.older != nil {
+		c.older.newer = c.newer
+	} else {
+		r.oldest = c.newer
+	}
+	if c.newer != nil {
+		c.newer.older = c.older
+	} else {
+		r.newest = c.older
+	}
+	c.older, c.newer = nil, nil
 }
 
 // cut forgets the ops from op on.
 func (r *recent) cut(op uint64) {
-	for _, id := range r.order {
-		c := r.connections[id]
+	for c := r.oldest; c != nil; c = c.newer {
 		for i := range min(c.n, recentPer) {
 			if c.ring[i].op >= op {
 				c.ring[i] = recentWrite{}

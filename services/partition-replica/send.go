@@ -14,6 +14,7 @@ func (p *Partition) admitSend(c *link.Call, prop *loop.Proposal) bool {
 			c.Refuse(wire.CodeTransientNotCommitted, link.ReasonBusy)
 			return false
 		}
+		p.Settle() // it may have been applied in this very turn
 		c.ReplyOp, c.Op, c.Commit = wire.OpSendMessages, w.op, w.op
 		c.Out = confirmation(c.Out[:0], p.stream, p.topic, p.number, w.base)
 		c.Finish()
