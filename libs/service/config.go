@@ -97,8 +97,6 @@ type Limits struct {
 	FrameTimeout time.Duration `key:"frame_timeout" own:"" default:"30 s" range:"1 s.."`
 	// Largest poll reply in bytes of whole batches; one batch always fits.
 	PollReply Size `key:"poll_reply" own:"" default:"8 MiB" range:"64 KiB..64 MiB"`
-	// Segment files kept open at once.
-	OpenFiles int `key:"open_files" own:"" default:"512" range:"16..1000000"`
 }
 
 // Heartbeat finds consumer group members that went silent.
