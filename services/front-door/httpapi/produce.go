@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -263,12 +264,7 @@ func (p *production) base64() []byte {
 
 // hasLineBreak finds what the decoder skips in silence.
 func hasLineBreak(text []byte) bool {
-	for _, c := range text {
-		if c == '\n' || c == '\r' {
-			return true
-		}
-	}
-	return false
+	return bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0
 }
 
 // messageID reads a number of 64 bits, or text: a decimal number of 128 bits or a UUID.

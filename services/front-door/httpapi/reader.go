@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"strconv"
 	"unicode/utf16"
@@ -282,6 +283,12 @@ func (r *reader) str() []byte {
 		return nil
 	}
 	start := r.at
+	if end := bytes.IndexByte(r.text[start:], '"'); end >= 0 {
+		if plain := r.text[start : start+end]; bytes.IndexByte(plain, '\\') < 0 && !hasControl(plain) {
+			r.at = start + end + 1
+			return plain
+		}
+	}
 	for ; r.at < len(r.text); r.at++ {
 		switch c := r.text[r.at]; {
 		case c == '"':
@@ -296,6 +303,23 @@ func (r *reader) str() []byte {
 	}
 	r.malformed("the text ends early")
 	return nil
+}
+
+// hasControl finds a control character, eight bytes at a time: in a word less 0x20 in every byte, the
+// high bit of a byte that did not have it before is a borrow.
+func hasControl(b []byte) bool {
+	const each = ^uint64(0) / 255
+	for ; len(b) >= 8; b = b[8:] {
+		if w := binary.LittleEndian.Uint64(b); (w-each*0x20)&^w&(each*0x80) != 0 {
+			return true
+		}
+	}
+	for _, c := range b {
+		if c < 0x20 {
+			return true
+		}
+	}
+	return false
 }
 
 // escaped goes on with a string that began at start, from its first backslash on. What an escape
