@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -56,6 +57,7 @@ type Engine struct {
 	writer    writer
 	options   EngineOptions
 	work      chan job
+	jobs      sync.WaitGroup        // jobs that were not run yet
 	restoring map[uint64]*restoring // groups between Host and the end of Replay
 
 	steps         []job // of a stepped engine, oldest first
@@ -114,6 +116,7 @@ func (e *Engine) worker() {
 	for j := range e.work {
 		err := j.run()
 		e.Do(func() { j.done(err) })
+		e.jobs.Done()
 	}
 }
 
@@ -149,6 +152,7 @@ func (e *Engine) Go(run func() error, done func(error)) {
 		e.steps = append(e.steps, job{run, done})
 		return
 	}
+	e.jobs.Add(1)
 	select {
 	case e.work <- job{run, done}:
 	default:
@@ -194,6 +198,7 @@ func (e *Engine) Close(limit time.Duration) error {
 	if werr := e.writer.Close(); err == nil {
 		err = werr
 	}
+	e.jobs.Wait() // the checkpoint lets go of files
 	close(e.work)
 	return err
 }

@@ -1,6 +1,7 @@
 package partitionreplica
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,11 @@ type world struct {
 	fs      vfs.FS
 	meta    *metadatareplica.Replica
 	session uint64
-	request uint64
 	writes  uint64
 }
+
+// requests numbers metadata requests; a client goes on with its numbers over restarts.
+var requests atomic.Uint64
 
 var admin = wire.U128{Lo: 1, Hi: 1}
 
@@ -79,8 +82,7 @@ func (w *world) orderAs(client wire.U128, session uint64, q *link.Call) *link.Ca
 	w.t.Helper()
 	c := link.NewCall()
 	c.Group, c.Header, c.Body = wire.MetadataGroup, q.Header, q.Body
-	w.request++
-	c.Header.Client, c.Header.Session, c.Header.Request = client, session, w.request
+	c.Header.Client, c.Header.Session, c.Header.Request = client, session, requests.Add(1)
 	w.meta.Serve(c)
 	<-c.Done()
 	if c.Status != 0 || c.Evict != 0 {
