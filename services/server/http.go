@@ -49,3 +49,13 @@ func (n *node) httpConfig() httpapi.Config {
 	}
 	return config
 }
+
+// reload takes over what SIGHUP may change: the certificate of the HTTP interface.
+func (n *node) reload(*service.Config) {
+	if n.http == nil {
+		return
+	}
+	if err := n.http.Reload(); err != nil {
+		n.log.Error("the certificate in force stays", "error", err)
+	}
+}

@@ -81,6 +81,7 @@ func serve(ctx context.Context, r *service.Runtime) error {
 	if err := n.openFront(); err != nil {
 		return err
 	}
+	r.OnReload(n.reload)
 	if err := r.Ready(n.bound()); err != nil {
 		return err
 	}

@@ -193,3 +193,37 @@ func TestConnectionBound(t *testing.T) {
 	}
 	t.Error("the place of a closed connection is lost")
 }
+
+// A new certificate counts for new connections; files that cannot be read change nothing.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	writeCertificate(t, cert, key)
+	w := start(t, func(c *Config) { c.CertFile, c.KeyFile = cert, key })
+	shown := func() string {
+		c, err := tls.Dial("tcp", w.api.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return string(c.ConnectionState().PeerCertificates[0].Raw)
+	}
+	first := shown()
+	writeCertificate(t, cert, key)
+	if shown() != first {
+		t.Error("a new file counts without a reload")
+	}
+	if err := w.api.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	second := shown()
+	if second == first {
+		t.Error("the old certificate after the reload")
+	}
+	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.api.Reload(); err == nil || shown() != second {
+		t.Errorf("a bad key file: %v", err)
+	}
+}

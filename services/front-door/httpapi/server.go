@@ -56,6 +56,8 @@ type Server struct {
 	requests prometheus.Counter // nil without a metrics page
 	view     atomic.Uint32      // of the metadata group, as last seen
 
+	certificate atomic.Pointer[tls.Certificate]
+
 	background sync.WaitGroup // sends whose callers do not wait
 
 	listener net.Listener
@@ -101,11 +103,23 @@ func (s *Server) prepare() error {
 	if s.cfg.CertFile == "" {
 		return nil
 	}
+	s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return s.certificate.Load(), nil
+	}}
+	return s.Reload()
+}
+
+// Reload reads the certificate files again, for the connections to come. After an error the
+// certificate in force stays.
+func (s *Server) Reload() error {
+	if s.cfg.CertFile == "" {
+		return nil
+	}
 	cert, err := tls.LoadX509KeyPair(s.cfg.CertFile, s.cfg.KeyFile)
 	if err != nil {
 		return fmt.Errorf("http.tls certificate %q, key %q: %w", s.cfg.CertFile, s.cfg.KeyFile, err)
 	}
-	s.http.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	s.certificate.Store(&cert)
 	return nil
 }
 
