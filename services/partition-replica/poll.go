@@ -61,6 +61,11 @@ func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesReq
 		}
 	}
 	if outcome == segment.Empty || plan.Size() == 0 {
+		if p.fence.Load() != nil {
+			// What stood there is lost or unreadable: an empty success would say that nothing ever did.
+			c.Refuse(wire.CodeCannotReadMessage, link.ReasonNone)
+			return false
+		}
 		r.emptyPoll(c, p.number, v.Current())
 		return false
 	}
