@@ -40,10 +40,13 @@ func (l *Loop) work(g *Group, force bool) {
 	l.working++
 	l.env.Go(w.Run, func(err error) {
 		l.working--
-		if !g.gone {
-			w.Done(err)
-			l.work(g, false)
+		if g.gone {
+			return
 		}
+		w.Done(err)
+		if err == nil {
+			l.work(g, false)
+		} // else the next tick tries again
 	})
 }
 

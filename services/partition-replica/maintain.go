@@ -49,12 +49,7 @@ func (r *Replica) maintain() {
 		case <-r.stop:
 			return
 		case <-space.C:
-			was := r.space.low.Load()
-			r.space.measure(r.config)
-			if is := r.space.low.Load(); is != was {
-				r.metrics.diskLow.Set(boolGauge(is))
-				r.log.Warn("free space passed the low-water mark", "sends_refused", is)
-			}
+			r.watchSpace()
 			r.trimHeld()
 		case <-cleaner:
 			r.clean()
@@ -62,6 +57,37 @@ func (r *Replica) maintain() {
 			r.emptyTrash()
 			r.forgetQuiet()
 		}
+	}
+}
+
+// watchSpace measures free space, tells when the disk becomes full and when it is no longer, and
+// meanwhile gives back what it can.
+func (r *Replica) watchSpace() {
+	was := r.tight
+	r.space.measure(r.config)
+	r.tight = r.space.low.Load()
+	for _, e := range r.engines {
+		e.Wait(func() { r.tight = r.tight || e.Full() })
+	}
+	if r.tight != was {
+		r.metrics.diskLow.Set(boolGauge(r.tight))
+		r.log.Warn("free space passed the low-water mark", "sends_refused", r.tight)
+		if r.diskLow != nil {
+			r.diskLow(r.tight)
+		}
+	}
+	if r.tight {
+		r.reclaim()
+	}
+}
+
+// reclaim frees what nothing needs any more at once instead of after the usual delays: deleted files
+// that a checkpoint still counts, and the trash.
+func (r *Replica) reclaim() {
+	for _, e := range r.engines {
+		e.Reclaim(func() {
+			e.Background(func() error { return segment.EmptyTrash(r.fs, trashDir, r.seconds()+1) }, func(error) {})
+		})
 	}
 }
 

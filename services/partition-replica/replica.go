@@ -47,6 +47,8 @@ type Deps struct {
 	Pool     *buffer.Pool
 	Log      hclog.Logger
 	Registry prometheus.Registerer
+	// DiskLow is told when sends begin to be refused for lack of space, and when they no longer are.
+	DiskLow func(bool)
 	// Fatal ends the process with a status: its log can not be trusted any more.
 	Fatal func(status int, reason error)
 }
@@ -62,6 +64,8 @@ type Replica struct {
 	files    *segment.Files
 	engines  []*loop.Engine
 	space    space
+	tight    bool // of maintain: sends are refused for lack of space
+	diskLow  func(bool)
 	seen     *metadata.View // last view Follow looked at
 
 	mu         sync.RWMutex
@@ -81,7 +85,7 @@ const (
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log,
-		metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
+		diskLow: deps.DiskLow, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}
 	r.space.fs = deps.FS
@@ -148,12 +152,17 @@ func (r *Replica) Serve(c *link.Call) {
 
 // Engine is the loop that owns a group.
 func (r *Replica) Engine(group uint64) *loop.Engine {
-	if len(r.engines) == 1 {
-		return r.engines[0]
+	return r.engines[loopOf(group, len(r.engines))]
+}
+
+// loopOf is the number of the loop, of so many, that owns a group.
+func loopOf(group uint64, loops int) int {
+	if loops == 1 {
+		return 0
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], group)
-	return r.engines[wire.Hash64(b[:])%uint64(len(r.engines))]
+	return int(wire.Hash64(b[:]) % uint64(loops))
 }
 
 func (r *Replica) find(group uint64) *Partition {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -41,6 +42,7 @@ type node struct {
 	metadata  *metadatareplica.Replica
 	partition *partitionreplica.Replica
 	front     *frontdoor.Server
+	disk      atomic.Pointer[service.Condition]
 	makeRoot  func() (metadata.RootUser, error)
 	stepped   bool            // replicas start no goroutine: loop.EngineOptions.Stepped
 	clock     func() uint64   // of the loops, nil: the wall clock
@@ -72,6 +74,8 @@ func serve(ctx context.Context, r *service.Runtime) error {
 	if err := n.config.RemoveCurrent(); err != nil {
 		return err
 	}
+	n.disk.Store(r.Ops.Condition("disk"))
+	n.diskLow(false)
 	if err := n.openRoles(); err != nil {
 		return err
 	}
@@ -201,8 +205,21 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		Engine:          n.engine(owner, 1, c.Partition.PrepareQueueDepth),
 	}, partitionreplica.Deps{
 		FS: n.fs, Follower: n.metadata, Pool: n.pool, Log: n.log.Named("partition"),
-		Registry: n.registry, Fatal: n.die,
+		Registry: n.registry, DiskLow: n.diskLow, Fatal: n.die,
 	})
+}
+
+// diskLow shows on /readyz that sends are refused for lack of space. The process stays ready: reads,
+// deletes and offset stores go on.
+func (n *node) diskLow(low bool) {
+	disk := n.disk.Load()
+	switch {
+	case disk == nil:
+	case low:
+		disk.Degrade("the disk is nearly full, sends are refused")
+	default:
+		disk.Hold()
+	}
 }
 
 // maxOffsets is how many consumer offsets a partition keeps per kind (released-clients.md 3.3).
