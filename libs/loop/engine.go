@@ -60,9 +60,10 @@ type Engine struct {
 	jobs      sync.WaitGroup        // jobs that were not run yet
 	restoring map[uint64]*restoring // groups between Host and the end of Replay
 
-	steps         []job // of a stepped engine, oldest first
-	checkpointing bool  // owned by the loop
-	failing       bool  // a round failed; logged once until one succeeds
+	steps         []job  // of a stepped engine, oldest first
+	checkpointing bool   // owned by the loop
+	failing       bool   // a round failed; logged once until one succeeds
+	fullAt        uint64 // when one last failed for lack of space
 }
 
 type job struct {
@@ -166,13 +167,23 @@ func (e *Engine) Background(run func() error, done func(error)) { e.Go(run, done
 // Owe makes the next background sync include a file with large bodies that Replay found.
 func (e *Engine) Owe(f vfs.File) { e.journal.Owe(f) }
 
-// Full reports that the journal has no room for sends until a checkpoint frees some.
-func (e *Engine) Full() bool { return e.journal.Used() > e.journal.Limit()/10*9 }
+// fullPause is how long, in microseconds, sends are refused after the disk was full: what frees or
+// bounds space, and offsets, must not share their rounds.
+const fullPause = 1_000_000
+
+// Full reports that the journal has no room for sends until a checkpoint, or somebody else, frees some.
+// Called in a turn.
+func (e *Engine) Full() bool {
+	return e.journal.Used() > e.journal.Limit()/10*9 || e.fullAt > 0 && e.Now() < e.fullAt+fullPause
+}
 
 func (e *Engine) roundFailed(err error) {
 	if !e.failing {
 		e.failing = true
 		e.options.Log.Error("journal write failed", "dir", e.options.Dir, "error", err)
+	}
+	if errors.Is(err, journal.ErrFull) {
+		e.fullAt = e.Now()
 	}
 	if errors.Is(err, journal.ErrFailed) && e.options.Fatal != nil {
 		e.options.Fatal(3, err)

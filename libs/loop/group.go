@@ -116,6 +116,7 @@ type batch struct {
 	round journal.Round
 	marks []mark
 	bytes int
+	bulk  bool // holds ops that may not use the journal's reserve
 }
 
 type mark struct {
@@ -142,5 +143,5 @@ func (b *batch) reset() {
 	clear(b.round.Large)
 	clear(b.marks)
 	b.round = journal.Round{Records: b.round.Records[:0], Large: b.round.Large[:0]}
-	b.marks, b.bytes = b.marks[:0], 0
+	b.marks, b.bytes, b.bulk = b.marks[:0], 0, false
 }

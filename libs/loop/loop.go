@@ -222,7 +222,9 @@ func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
 	if staged.At.Len > 0 {
 		rec.Frame = frame[:wire.HeaderSize]
 	}
-	l.building(g.synced).add(g, h.Op, rec, staged.Large)
+	b := l.building(g.synced)
+	b.add(g, h.Op, rec, staged.Large)
+	b.bulk = b.bulk || !p.Reserved
 	return true
 }
 
@@ -282,7 +284,7 @@ func (l *Loop) submit() (again bool) {
 			continue
 		}
 		l.seq++
-		b.round.Seq = l.seq
+		b.round.Seq, b.round.Reserved = l.seq, !b.bulk
 		l.flight = append(l.flight, b)
 		done, now, ok := l.env.Submit(&b.round)
 		if !ok {

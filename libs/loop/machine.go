@@ -14,6 +14,8 @@ type Proposal struct {
 	RequestChecksum wire.U128
 	Request         uint64
 	UserID          uint32
+	// Reserved ops free or bound space: they may use what the journal keeps back for a full disk.
+	Reserved bool
 	// Frame holds Body at BodyStart, with at least wire.HeaderSize bytes in front of it for the
 	// prepare header. The proposal owns one reference. Frame may be nil: then Body is any slice
 	// with at least wire.HeaderSize bytes in front of it in Buf.

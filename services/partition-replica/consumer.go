@@ -77,7 +77,7 @@ func (p *Partition) proposeOffset(prop *loop.Proposal, op wire.Operation, client
 		buf = wire.DeleteOffsetRequest{OffsetTarget: target, Ack: wire.AckQuorum}.Append(buf)
 	}
 	*prop = loop.Proposal{
-		Operation: op, Client: client, Request: max(request, 1),
+		Operation: op, Client: client, Request: max(request, 1), Reserved: true,
 		Buf: buf, BodyStart: wire.HeaderSize, BodyLen: len(buf) - wire.HeaderSize,
 	}
 }

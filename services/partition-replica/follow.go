@@ -105,7 +105,7 @@ func (p *Partition) followMetadata() {
 // own proposes an op of the partition itself; body has room for the prepare header in front. False
 // when there is no room for it now.
 func (p *Partition) own(op wire.Operation, body []byte) bool {
-	prop := loop.Proposal{Operation: op, Buf: body, BodyStart: wire.HeaderSize, BodyLen: len(body) - wire.HeaderSize}
+	prop := loop.Proposal{Operation: op, Reserved: true, Buf: body, BodyStart: wire.HeaderSize, BodyLen: len(body) - wire.HeaderSize}
 	return p.engine.Loop.Propose(p.group, &prop, nil)
 }
 

@@ -31,12 +31,16 @@ type world struct {
 // requests numbers metadata requests; a client goes on with its numbers over restarts.
 var requests atomic.Uint64
 
+// now is the clock of all worlds, in µs.
+var now atomic.Uint64
+
 var admin = wire.U128{Lo: 1, Hi: 1}
 
 func open(t *testing.T, mem vfs.FS, real bool) *world {
 	t.Helper()
 	engine := loop.EngineOptions{
-		Limits: loop.Limits{Pipeline: 32, Queue: 64}, FileSize: 256 << 10, Budget: 8 << 20, Workers: 2, Stepped: !real,
+		Limits: loop.Limits{Pipeline: 32, Queue: 64}, FileSize: 256 << 10, Budget: 8 << 20, Reserve: 256 << 10, Workers: 2, Stepped: !real,
+		Clock: func() uint64 { return now.Add(1) },
 	}
 	log := hclog.NewNullLogger()
 	w := &world{t: t, fs: mem}
