@@ -57,6 +57,10 @@ func (s *Server) frame(n int) (*buffer.Frame, error) {
 	return f, nil
 }
 
+// publicBody bounds, in bytes, the body of a request without a credential: strangers get no more of
+// the buffer budget than a login needs.
+const publicBody = 64 << 10
+
 // body reads the JSON body. Its bytes are the call's until it ends.
 func (c *call) body() (*reader, error) {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
@@ -65,6 +69,9 @@ func (c *call) body() (*reader, error) {
 		return nil, errContentType
 	}
 	limit := c.api.cfg.MaxRequestSize
+	if c.route.public {
+		limit = min(limit, publicBody)
+	}
 	size := limit
 	if n := c.r.ContentLength; n >= 0 && n < int64(limit) {
 		size = int(n)
