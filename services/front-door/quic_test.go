@@ -132,13 +132,27 @@ func TestApplicationProtocols(t *testing.T) {
 	eventually(t, "all to be gone", func() bool { return w.core.clients.len() == 0 })
 }
 
-// A server that stops says so.
+// A server that stops says so, also to a client that never completes its frame.
 func TestQUICCloseCode(t *testing.T) {
 	w := everywhere(t, nil)
 	conn := w.connectQUIC(t, anyCertificate)
 	c := newClient(t, newQUICSock(conn))
 	c.ok(c.read(wire.CmdPing, nil))
-	if err := w.Stop(context.Background()); err != nil {
+	openStream(t, conn).Write(ping(0)[:100])
+	eventually(t, "the half frame to be read", func() bool {
+		w.Server.mu.Lock()
+		defer w.Server.mu.Unlock()
+		for c := range w.conns {
+			q := c.(*quicConn)
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return q.stream != nil
+		}
+		return false
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := w.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
 	<-conn.Context().Done()
