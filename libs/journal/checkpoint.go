@@ -232,6 +232,16 @@ func (j *Journal) fence(images []Image) []Image {
 	return images
 }
 
+// Fence says that a group lost records although recovery did not find it: it is fenced in every
+// checkpoint until Heal.
+func (j *Journal) Fence(group uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.faulty, group) {
+		j.faulty = append(j.faulty, group)
+	}
+}
+
 // Heal says that a group which recovery found faulty has all it should again.
 func (j *Journal) Heal(group uint64) {
 	j.mu.Lock()

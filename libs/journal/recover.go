@@ -240,6 +240,7 @@ func (r *recovery) finish() {
 		r.windows = append(r.windows, window{r.out.End, r.opt.Durable})
 	}
 	r.out.Durable = max(r.synced, min(r.opt.Durable, r.out.End))
+	r.out.Unsure = r.resolved < len(r.windows)
 	slices.Sort(r.order)
 	r.out.Groups = make([]GroupLog, 0, len(r.order))
 	for _, id := range r.order {

@@ -127,6 +127,9 @@ type Recovered struct {
 	Durable LSN
 	Torn    int64    // bytes cut from the tail by the tear rule
 	TornOps int      // prepares known to be among them; more may have left no trace
+	// Unsure: records were lost, and nothing in the log tells of which groups. One that is not among
+	// Groups may have had some.
+	Unsure  bool
 	Corrupt []Damage // what was found damaged, in log order; empty on a healthy directory
 }
 

@@ -48,6 +48,13 @@ func (e *Engine) Host(s Spec, m Machine, log *journal.GroupLog) *Group {
 	return g
 }
 
+// HostLost takes a group of which the log has nothing left, although it may have held some: Replay
+// reports it as failed.
+func (e *Engine) HostLost(s Spec, m Machine) *Group {
+	e.journal.Fence(s.ID)
+	return e.Host(s, m, &journal.GroupLog{Group: s.ID, Faults: []journal.Fault{{Kind: journal.FaultUnsure, From: 1}}})
+}
+
 // adopt makes a raw prepare header the head of the log.
 func (r *restoring) adopt(raw *[wire.HeaderSize]byte) {
 	var h wire.PrepareHeader

@@ -41,6 +41,9 @@ func (r *Replica) openEngines(deps Deps) error {
 		for g := range recovered.Groups {
 			r.recover(e, &recovered.Groups[g])
 		}
+		if recovered.Unsure {
+			r.hostLost(e, i, n)
+		}
 		err = e.Replay(recovered, func(g *loop.Group, err error) {
 			p := r.find(g.ID)
 			r.fencePartition(p, asDamage(p, err))
@@ -102,6 +105,24 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "checkpoint image", Err: err})
 	}
 	r.adopt(p, e.Host(r.spec(g.Group), p, g))
+}
+
+// hostLost fences the partitions of a loop that the metadata knows and a log with lost records does
+// not: they may have had messages, and a new life would give their offsets away again.
+func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
+	for _, s := range r.follower.View().Streams() {
+		for _, t := range s.Topics() {
+			for _, part := range t.AllPartitions() {
+				id := t.GroupID(&part)
+				if loopOf(id, loops) != number || r.find(id) != nil {
+					continue
+				}
+				p := r.newPartition(e, id)
+				p.log, _, _ = segment.Open(r.fs, p.dir+".fenced", r.options(p), segment.State{})
+				r.adopt(p, e.HostLost(r.spec(id), p))
+			}
+		}
+	}
 }
 
 func (r *Replica) spec(id uint64) loop.Spec {

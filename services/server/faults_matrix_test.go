@@ -14,20 +14,21 @@ import (
 
 // damage is one thing that happens to one file behind the node's back.
 type damage struct {
-	name string
-	hit  func(m *vfs.Mem, file string)
-	tail bool // takes everything from some point of the file on
+	name  string
+	hit   func(m *vfs.Mem, file string)
+	tail  bool   // takes everything from some point of the file on
+	other string // the other file of a swap
 }
 
 func corrupt(name string, tail bool, change func([]byte) []byte) damage {
-	return damage{name, func(m *vfs.Mem, file string) { m.Corrupt(file, change) }, tail}
+	return damage{name, func(m *vfs.Mem, file string) { m.Corrupt(file, change) }, tail, ""}
 }
 
 // damages of a file of the given content.
 func damages(content []byte, others []string) []damage {
 	n := len(content)
 	list := []damage{
-		{"deleted", func(m *vfs.Mem, file string) { m.Drop(file) }, true},
+		{"deleted", func(m *vfs.Mem, file string) { m.Drop(file) }, true, ""},
 		corrupt("emptied", true, func([]byte) []byte { return nil }),
 		corrupt("zeroed", true, func(b []byte) []byte { return make([]byte, len(b)) }),
 	}
@@ -59,7 +60,7 @@ func damages(content []byte, others []string) []damage {
 			a, b := m.Read(file), m.Read(other)
 			m.Corrupt(file, func([]byte) []byte { return b })
 			m.Corrupt(other, func([]byte) []byte { return a })
-		}, true})
+		}, true, other})
 	}
 	return list
 }
@@ -244,7 +245,7 @@ func testMatrix(t *testing.T, clean bool) {
 					_, _ = f.WriteAt([]byte("what is this"), 0)
 					_ = f.Close()
 				}
-			}, false}}
+			}, false, ""}}
 		} else {
 			var others []string
 			for j := i + 1; j < len(files) && len(others) < 2; j++ {
@@ -262,7 +263,7 @@ func testMatrix(t *testing.T, clean bool) {
 			mem := base.Clone(uint64(boots))
 			d.hit(mem, file)
 			what := fmt.Sprintf("%s: %s", file, d.name)
-			torn := !clean && d.tail && slices.Contains([]string{newest[path.Dir(file)]}, file)
+			torn := !clean && d.tail && (newest[path.Dir(file)] == file || newest[path.Dir(d.other)] == d.other)
 			y := &run{world: &world{parts: map[uint64]*part{}, who: x.who, op: x.op, views: views, requests: x.requests, next: next}, mem: mem}
 			for id, p := range parts {
 				copied := *p
