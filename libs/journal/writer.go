@@ -17,6 +17,9 @@ const (
 	inlineBytes = 64 << 10
 )
 
+// holdBytes of records is how much waits in the queue for the end of a sync. See Writer.
+const holdBytes = 512 << 10
+
 // bodySyncs is how many segment files are synced at a time.
 const bodySyncs = 16
 
@@ -28,6 +31,9 @@ const bodySyncs = 16
 // syncer goroutine, which makes everything written so far durable with one sync and completes them
 // together; what is written meanwhile waits for the next. Nothing waits for a timer. Written bytes
 // that no round wants synced, large bodies among them, are synced within SyncInterval.
+//
+// Small rounds that want a sync could not be done before the next one anyway: while a sync runs they
+// stay queued, so that one write serves them all. A round that need not wait takes them along at once.
 //
 // A loop's rounds complete in order, but a written round may complete before an earlier synced one.
 //
@@ -43,7 +49,9 @@ type Writer struct {
 	sync    sync.Cond // toSync, unsynced or closing changed
 	queue   []*Round
 	queued  int64 // bytes of records in queue or being written
+	urgent  int   // rounds in queue that must not wait for a sync
 	writing bool
+	syncing bool   // the syncer goroutine is at work
 	refuse  error  // ErrFull until Resume
 	written []Done // of the writer goroutine, or of TryInline while it writes
 	toSync  []Done
@@ -85,8 +93,22 @@ func (w *Writer) Submit(r *Round) bool {
 	}
 	w.queue = append(w.queue, r)
 	w.queued += n
-	w.work.Signal()
+	if r.urgent() {
+		w.urgent++
+	}
+	if !w.held() {
+		w.work.Signal()
+	}
 	return true
+}
+
+// urgent reports whether the round is written even while a sync runs: it wants none, or its write
+// is long enough to be worth doing meanwhile.
+func (r *Round) urgent() bool { return !r.Sync || len(r.Large) > 0 }
+
+// held reports whether the queue waits for the end of a sync. w.mu is held.
+func (w *Writer) held() bool {
+	return w.syncing && w.urgent == 0 && w.queued < holdBytes && !w.closing
 }
 
 // TryInline writes a small round without large bodies on the caller's goroutine if the writer is
@@ -164,7 +186,7 @@ func (w *Writer) write() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.queue) == 0 && !w.closing || w.writing {
+		for len(w.queue) == 0 && !w.closing || w.writing || w.held() {
 			w.work.Wait()
 		}
 		if len(w.queue) == 0 {
@@ -195,6 +217,9 @@ func (w *Writer) take() (bytes int64) {
 			break
 		}
 		bytes += n
+		if r.urgent() {
+			w.urgent--
+		}
 		w.batch = append(w.batch, r)
 	}
 	rest := copy(w.queue, w.queue[len(w.batch):])
@@ -298,7 +323,7 @@ func (w *Writer) syncer() {
 		if len(w.toSync) == 0 && !w.due {
 			return
 		}
-		batch, w.toSync = w.toSync, batch[:0]
+		batch, w.toSync, w.syncing = w.toSync, batch[:0], true
 		due := w.due
 		w.due = false
 		if due {
@@ -307,6 +332,7 @@ func (w *Writer) syncer() {
 		}
 		w.mu.Unlock()
 		err := w.syncLog(due)
+		w.release()
 		for _, d := range batch {
 			d.Synced, d.Err = err == nil, err
 			w.notify(d)
@@ -317,6 +343,16 @@ func (w *Writer) syncer() {
 		w.j.Prepare()
 		w.mu.Lock()
 	}
+}
+
+// release lets the rounds go that waited for the end of the sync.
+func (w *Writer) release() {
+	w.mu.Lock()
+	w.syncing = false
+	if len(w.queue) > 0 {
+		w.work.Signal()
+	}
+	w.mu.Unlock()
 }
 
 // syncLog makes the log durable; the background sync includes the large bodies no round waited for.

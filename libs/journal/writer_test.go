@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -171,10 +172,11 @@ func TestWriterConcurrently(t *testing.T) {
 	}
 }
 
-// gate is a file system whose syncs wait to be let through.
+// gate is a file system whose syncs wait to be let through and whose vectored writes are counted.
 type gate struct {
 	vfs.FS
-	pass chan struct{}
+	pass   chan struct{}
+	writes atomic.Int32
 }
 
 type gateFile struct {
@@ -187,16 +189,21 @@ func (g *gate) Open(name string) (vfs.File, error) {
 	return &gateFile{f, g}, err
 }
 
+func (f *gateFile) WriteVec(bufs [][]byte, at int64) (int64, error) {
+	f.g.writes.Add(1)
+	return f.File.WriteVec(bufs, at)
+}
+
 func (f *gateFile) Sync() error {
 	<-f.g.pass
 	return f.File.Sync()
 }
 
-// TestWriterGroupCommit: what is submitted while a sync runs shares the next one, and written
-// rounds do not wait for it.
+// TestWriterGroupCommit: what is submitted while a sync runs shares the next one and the write
+// before it, and rounds that want no sync do not wait for it.
 func TestWriterGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{vfs.NewMem(1), make(chan struct{}, 100)}
+		g := &gate{FS: vfs.NewMem(1), pass: make(chan struct{}, 100)}
 		for range 10 {
 			g.pass <- struct{}{} // for Open
 		}
@@ -213,12 +220,15 @@ func TestWriterGroupCommit(t *testing.T) {
 			w.Submit(&Round{Seq: seq, Sync: true, Records: []Record{prepare(1, seq, 10)}})
 			synctest.Wait()
 		}
+		if n := g.writes.Load(); n != 1 {
+			t.Fatalf("%d writes while the sync hangs", n)
+		}
 		w.Submit(&Round{Seq: 51, Records: []Record{prepare(1, 51, 10)}})
 		if d := o.wait(51); d.Synced || d.Err != nil {
 			t.Fatalf("%+v", d)
 		}
-		if len(o.list) != 1 {
-			t.Fatalf("%d done while the sync hangs", len(o.list))
+		if n := g.writes.Load(); n != 2 || len(o.list) != 1 {
+			t.Fatalf("%d writes and %d done while the sync hangs", n, len(o.list))
 		}
 		g.pass <- struct{}{}
 		g.pass <- struct{}{}
