@@ -23,7 +23,7 @@ const (
 	imageHeader      = 312
 	tableEntry       = 16
 
-	imageFenced = 1
+	imageFenced, imageSettled = 1, 2
 )
 
 type checkpointHead struct {
@@ -72,6 +72,9 @@ func (m *Image) putHeader(b []byte) {
 	if m.Fenced {
 		flags |= imageFenced
 	}
+	if m.Settled {
+		flags |= imageSettled
+	}
 	le.PutUint32(b, imageMagic)
 	le.PutUint32(b[4:], flags)
 	le.PutUint64(b[8:], m.Group)
@@ -90,7 +93,11 @@ func (m *Image) decode(b []byte) (size int64, known, whole bool) {
 		return 0, false, false
 	}
 	n := le.Uint64(b[32:])
-	*m = Image{Group: le.Uint64(b[8:]), Op: le.Uint64(b[16:]), Commit: le.Uint64(b[24:]), Fenced: le.Uint32(b[4:])&imageFenced != 0}
+	flags := le.Uint32(b[4:])
+	*m = Image{
+		Group: le.Uint64(b[8:]), Op: le.Uint64(b[16:]), Commit: le.Uint64(b[24:]),
+		Fenced: flags&imageFenced != 0, Settled: flags&imageSettled != 0,
+	}
 	copy(m.Head[:], b[48:304])
 	if n > uint64(len(b)-imageHeader) {
 		return int64(len(b)), true, false

@@ -199,7 +199,10 @@ func (j *Journal) syncFiles(files []vfs.File, names bool) error {
 // Close syncs the log, says so in it and closes all files. The caller has ended all other calls.
 func (j *Journal) Close() error {
 	err := j.SyncAll()
-	if err == nil {
+	j.mu.Lock()
+	covered := j.checkpoint.name != "" && j.checkpoint.at == j.Position() // the log ends with its checkpoint
+	j.mu.Unlock()
+	if err == nil && !covered {
 		err = j.MarkSynced()
 	}
 	if err == nil {

@@ -240,7 +240,11 @@ func (r *recovery) finish() {
 		r.windows = append(r.windows, window{r.out.End, r.opt.Durable})
 	}
 	r.out.Durable = max(r.synced, min(r.opt.Durable, r.out.End))
-	r.out.Unsure = r.resolved < len(r.windows)
+	explained := r.resolved
+	if r.images.complete { // what is not in it was gone
+		explained = max(explained, r.covered())
+	}
+	r.out.Unsure = explained < len(r.windows)
 	slices.Sort(r.order)
 	r.out.Groups = make([]GroupLog, 0, len(r.order))
 	for _, id := range r.order {
@@ -278,9 +282,22 @@ func (r *recovery) conclude(g *groupState) {
 		g.fault(FaultMissing, next, g.known, r.out.End)
 		next = g.known + 1
 	}
-	if max(g.proven, r.resolved) < len(r.windows) {
-		g.fault(FaultUnsure, next, 0, r.windows[max(g.proven, r.resolved)].from)
+	explained := max(g.proven, r.resolved)
+	if g.log.Image != nil && g.log.Image.Settled {
+		explained = max(explained, r.covered())
 	}
+	if explained < len(r.windows) {
+		g.fault(FaultUnsure, next, 0, r.windows[explained].from)
+	}
+}
+
+// covered is the number of windows that lie below the checkpoint.
+func (r *recovery) covered() int {
+	n := 0
+	for n < len(r.windows) && r.windows[n].to <= r.images.at {
+		n++
+	}
+	return n
 }
 
 // header decodes the prepare header in e's payload. It fails if it is not the one the record names.

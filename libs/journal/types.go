@@ -102,6 +102,9 @@ type Image struct {
 	// Fenced: the group is out of service. Checkpoint sets it for groups that recovery found faulty
 	// until Heal, or a born or gone record, says otherwise.
 	Fenced bool
+	// Settled: the log holds no record of the group below the checkpoint's position and above Op, so
+	// damage there is none of the group's.
+	Settled bool
 }
 
 // Errors of the write side. ErrFull leaves the journal usable: nothing of the round is in the log.

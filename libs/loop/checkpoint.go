@@ -27,7 +27,7 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 	s := &snapshot{at: at, images: make([]journal.Image, 0, len(ids))}
 	for _, id := range ids {
 		g := l.groups[id]
-		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied()}
+		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied(), Settled: g.tail.count == 0 && !g.damage.found}
 		if img.Op > 0 {
 			g.applied.Put(img.Head[:])
 		}
@@ -36,6 +36,7 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 		d.fenced = d.fenced || d.found && tight
 		if d.image != nil {
 			img = *d.image
+			img.Settled = false
 		} else {
 			state = g.Machine.Image()
 		}
