@@ -70,7 +70,9 @@ func (s *segment) indexPath() string {
 
 func (s *segment) isGone() bool { return s.gone.Load() || s.life.ended.Load() }
 
-var errSyncFailed = errors.New("segment: an earlier sync of this file failed")
+// ErrSyncFailed says that a sync of a segment file failed: what was written to it before may be lost,
+// whatever a later sync says.
+var ErrSyncFailed = errors.New("segment: a sync failed")
 
 // use opens the file if need be and pins it until s.life.files.unpin.
 func (s *segment) use(create bool) (vfs.File, error) {
@@ -185,7 +187,7 @@ func (s *segment) Allocate(size int64) error {
 // kernel may have dropped the pages, so a later success would prove nothing.
 func (s *segment) Sync() error {
 	if s.broken.Load() {
-		return errSyncFailed
+		return ErrSyncFailed
 	}
 	f, err := s.use(false)
 	if err == ErrTrimmed {
@@ -201,6 +203,7 @@ func (s *segment) Sync() error {
 	if err != nil {
 		s.broken.Store(true)
 		s.dirty.Store(true)
+		err = fmt.Errorf("%w: %w", ErrSyncFailed, err)
 	}
 	return err
 }

@@ -201,9 +201,14 @@ func (r *Replica) fencePartition(p *Partition, d *segment.Damage) {
 	}
 }
 
-// fileFailed notes a failed background write; the bytes stay in memory and journal.
+// fileFailed notes a failed background write; the bytes stay in memory and journal. After a failed
+// sync nothing this process wrote may be trusted.
 func (r *Replica) fileFailed(p *Partition, err error) {
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, segment.ErrSyncFailed) && r.fatal != nil:
+		r.fatal(3, err)
+	default:
 		r.metrics.fileErrors.Inc()
 		r.log.Warn("segment write failed, it will be repeated", "group", p.id, "error", err)
 	}

@@ -66,6 +66,7 @@ type Replica struct {
 	space    space
 	tight    bool // of maintain: sends are refused for lack of space
 	diskLow  func(bool)
+	fatal    func(status int, reason error)
 	seen     *metadata.View // last view Follow looked at
 
 	mu         sync.RWMutex
@@ -85,7 +86,7 @@ const (
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log,
-		diskLow: deps.DiskLow, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
+		diskLow: deps.DiskLow, fatal: deps.Fatal, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}
 	r.space.fs = deps.FS
