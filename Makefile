@@ -8,7 +8,7 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 SERVICE := github.com/whippet-mq/whippet/libs/service
-LDFLAGS := -s -w -X $(SERVICE).Version=$(VERSION) -X $(SERVICE).Commit=$(COMMIT)
+LDFLAGS := -s -w -X $(SERVICE).Version=$(VERSION) -X $(SERVICE).Commit=$(COMMIT) -X main.version=$(VERSION)
 
 # Binary and the directory of its main package.
 PROGRAMS := whippet-server=services/server \
@@ -69,6 +69,7 @@ bench: build ## performance next to the floor program: ratios and a picture (fla
 	@mkdir -p .cache/bench
 	@bin/whippet-bench compare --dir .cache/bench --svg bin/bench.svg $(BENCH)
 	@echo "picture: bin/bench.svg"
+	@bin/whippet-bench footprint
 
 soak: ## kill rounds and fuzzers, for SOAK=10m in total
 	@SOAK=$(or $(SOAK),10m) .ci/soak
