@@ -14,6 +14,8 @@ const (
 	opDeleteUser    = 143
 	opDeleteToken   = 147
 
+	codeGetMe      = 20
+	codeGetClient  = 21
 	codeGetClients = 22
 	codeGetUsers   = 32
 	codeGetTokens  = 41

@@ -2,8 +2,8 @@
 //
 // The recordings under transcripts/ are ground truth for the client plane: one file per scenario,
 // one step per line, in the format transcripts/README.md describes. The package owns reading that
-// format, sending the frames over plain sockets, judging the answers, and bringing a server to the
-// state a scenario expects: empty, or one of its own that nobody used before.
+// format, sending the frames over TCP, WebSocket or QUIC, judging the answers, and bringing a server
+// to the state a scenario expects: empty, or one of its own that nobody used before.
 //
 // It speaks in raw bytes and imports no codec of this project, so that a mistake made twice (once
 // in the server, once in a codec) still shows.

@@ -54,6 +54,7 @@ type Player struct {
 	Server Server
 	// Patience multiplies the time a step allows for an answer, for slow machines; below 1 means 1.
 	Patience int
+	Carrier  string // one of Carriers; "" is tcp
 
 	conns map[string]*conn
 	bound map[string][]byte
@@ -126,7 +127,7 @@ func (p *Player) connect(label string) (*conn, error) {
 	if c := p.conns[label]; c != nil {
 		return c, nil
 	}
-	c, err := dial(p.Server.Address())
+	c, err := dialCarrier(p.Server, p.Carrier)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +144,7 @@ func (p *Player) call(c *conn, step *Step, frame []byte) error {
 		if err == nil {
 			got, err = c.receive(p.allowance(step))
 		}
+		recorded(p.Carrier, frame, got)
 		verdict := p.settle(step, got, err)
 		pause, limit := untilPause, p.allowance(step)
 		switch {

@@ -20,8 +20,9 @@ type Options struct {
 	Filter   *regexp.Regexp // names to run; nil runs all
 	User     string         // an administrator of the running server
 	Password string
-	Patience int // multiplies the time allowed for answers
-	Lanes    int // servers driven at the same time, with Binary
+	Patience int    // multiplies the time allowed for answers
+	Carrier  string // transport to play over, one of Carriers; others than tcp need Binary
+	Lanes    int    // servers driven at the same time, with Binary
 	// Report, when set, is told about each scenario as it ends; calls do not overlap.
 	Report func(Result)
 }
@@ -46,6 +47,8 @@ type Result struct {
 
 var errNeedsBinary = errors.New("needs a server of its own; give --server")
 
+var errPushes = errors.New("nothing is pushed over QUIC, an eviction waits for the next request")
+
 // Run plays the recorded scenarios. Its error is about the run, not about a scenario.
 func Run(o Options) ([]Result, error) {
 	all, err := Load()
@@ -59,6 +62,8 @@ func Run(o Options) ([]Result, error) {
 		case o.Filter != nil && !o.Filter.MatchString(s.Name):
 		case s.Quirk || s.Cluster:
 			r.add(Result{Scenario: s, Verdict: Listed})
+		case o.Carrier == "quic" && s.pushes():
+			r.add(Result{Scenario: s, Verdict: Skipped, Err: errPushes})
 		case s.Fresh && o.Binary == "":
 			r.add(Result{Scenario: s, Verdict: Skipped, Err: errNeedsBinary})
 		case s.Fresh:
@@ -171,7 +176,7 @@ func (r *runner) playShared(server Server, scenarios []*Scenario) {
 
 func (r *runner) play(server Server, s *Scenario) {
 	started := time.Now()
-	p := Player{Server: server, Patience: r.Patience}
+	p := Player{Server: server, Patience: r.Patience, Carrier: r.Carrier}
 	result := Result{Scenario: s, Verdict: Passed, Err: p.Play(s), Took: time.Since(started)}
 	switch {
 	case errors.Is(result.Err, ErrFixed):

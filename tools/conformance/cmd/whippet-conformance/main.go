@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -45,6 +46,9 @@ func runCommand(failed *int) *cobra.Command {
 			if (o.Address != "" || o.HTTP != "") == (o.Binary != "") {
 				return fmt.Errorf("give either --server, or --address and --http")
 			}
+			if !slices.Contains(conformance.Carriers, o.Carrier) || o.Carrier != "tcp" && o.Binary == "" {
+				return fmt.Errorf("--transport is tcp, or websocket or quic with --server")
+			}
 			if filter != "" {
 				if o.Filter, err = regexp.Compile(filter); err != nil {
 					return err
@@ -60,7 +64,7 @@ func runCommand(failed *int) *cobra.Command {
 					return err
 				}
 			}
-			if o.HTTP != "" || o.Binary != "" {
+			if (o.HTTP != "" || o.Binary != "") && o.Carrier == "tcp" {
 				var more []conformance.Result
 				more, err = conformance.RunHTTP(o)
 				results = append(results, more...)
@@ -77,6 +81,7 @@ func runCommand(failed *int) *cobra.Command {
 	f.StringVar(&o.User, "username", "iggy", "administrator of the running server")
 	f.StringVar(&o.Password, "password", "iggy", "its password")
 	f.IntVar(&o.Patience, "patience", 1, "multiply the time allowed for answers")
+	f.StringVar(&o.Carrier, "transport", "tcp", "tcp, websocket or quic; the latter two with --server")
 	f.IntVar(&o.Lanes, "lanes", 2, "servers driven at the same time, with --server")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print every scenario as it ends")
 	return cmd
