@@ -14,7 +14,7 @@ import (
 
 // Config is everything a front-door is told. A zero field takes the default named beside it.
 type Config struct {
-	Address string // host:port of the TCP listener; port 0 picks a free one
+	Address string // host:port of the TCP listener; port 0 picks a free one, "" is not served
 	TLS     TLS
 
 	QUIC      QUIC

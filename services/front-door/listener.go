@@ -71,7 +71,9 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.core.passwords = newPasswords(s.core.cfg.PasswordWorkers, s.core.cfg.PasswordQueue)
-	s.group.Go(func() { s.accept(s.listener, func(sock net.Conn) connection { return newConn(s, sock) }) })
+	if s.listener != nil {
+		s.group.Go(func() { s.accept(s.listener, func(sock net.Conn) connection { return newConn(s, sock) }) })
+	}
 	if s.web != nil {
 		s.group.Go(func() { s.accept(s.web, func(sock net.Conn) connection { return newWebConn(s, sock) }) })
 	}
@@ -88,10 +90,12 @@ func (s *Server) Start() error {
 // listen binds all listeners, so that the roster is whole before the first request.
 func (s *Server) listen() (err error) {
 	cfg := &s.core.cfg
-	if s.listener, err = net.Listen("tcp", cfg.Address); err != nil {
-		return err
+	if cfg.Address != "" {
+		if s.listener, err = net.Listen("tcp", cfg.Address); err != nil {
+			return err
+		}
+		def(&cfg.Node.TCP, uint16(s.listener.Addr().(*net.TCPAddr).Port))
 	}
-	def(&cfg.Node.TCP, uint16(s.listener.Addr().(*net.TCPAddr).Port))
 	if cfg.QUIC.Address != "" {
 		if s.quic, err = s.listenQUIC(); err != nil {
 			return err
@@ -120,7 +124,7 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// Addr is the bound address of the TCP listener, nil before Start.
+// Addr is the bound address of the TCP listener, nil when it is off.
 func (s *Server) Addr() net.Addr {
 	if s.listener == nil {
 		return nil

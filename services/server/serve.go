@@ -99,7 +99,10 @@ func serve(ctx context.Context, r *service.Runtime) error {
 
 // bound says where clients reach the node.
 func (n *node) bound() service.Bound {
-	b := service.Bound{TCP: n.front.Addr().String()}
+	b := service.Bound{}
+	if a := n.front.Addr(); a != nil {
+		b.TCP = a.String()
+	}
 	if n.http != nil {
 		b.HTTP = n.http.Addr().String()
 	}
@@ -245,7 +248,7 @@ func (n *node) openFront() (err error) {
 		heartbeat = c.Heartbeat.Interval
 	}
 	n.front, err = frontdoor.New(frontdoor.Config{
-		Address: c.TCP.Address,
+		Address: n.tcp(),
 		TLS: frontdoor.TLS{
 			Enabled: c.TCP.TLS.Enabled, CertFile: c.TCP.TLS.CertFile, KeyFile: c.TCP.TLS.KeyFile, SelfSigned: c.TCP.TLS.SelfSigned,
 		},

@@ -4,6 +4,14 @@ import (
 	frontdoor "github.com/whippet-mq/whippet/services/front-door"
 )
 
+// tcp is the address of the TCP listener, "" when it is off.
+func (n *node) tcp() string {
+	if !n.config.TCP.Enabled {
+		return ""
+	}
+	return n.config.TCP.Address
+}
+
 // quic is the QUIC listener as configured.
 func (n *node) quic() frontdoor.QUIC {
 	c := &n.config.QUIC
