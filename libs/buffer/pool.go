@@ -20,17 +20,25 @@ const (
 	// Frames up to this size overtake waiters of [Pool.Wait]: replies must fit while a large
 	// request queues.
 	overtake = 64 << 10
+
+	// Budgets from here on keep a part for frames that may overtake, so that a few large frames that
+	// get no further leave everybody else going.
+	reserveFrom = 128 << 20
+	reservePart = 8
 )
 
 // Pool hands out frames in power-of-two size classes (4 KiB to 64 MiB; larger frames are allocated
-// to measure and not kept) and never lets the sum of their capacities exceed its budget.
+// to measure and not kept) and never lets the sum of their capacities exceed its budget. Frames kept
+// for reuse fit into what is left of it.
 type Pool struct {
 	budget int64
+	large  int64 // budget of frames that may not overtake
 	used   atomic.Int64
 	leaked atomic.Int64
 
 	mu      sync.Mutex
 	free    [classes][]*Frame
+	kept    int64     // bytes in free
 	waiters []*waiter // by arrival
 	waiting atomic.Int32
 	parked  parking
@@ -42,7 +50,13 @@ type waiter struct {
 }
 
 // NewPool returns a pool that may hand out up to budget bytes at a time.
-func NewPool(budget int64) *Pool { return &Pool{budget: budget} }
+func NewPool(budget int64) *Pool {
+	p := &Pool{budget: budget, large: budget}
+	if budget >= reserveFrom {
+		p.large -= budget / reservePart
+	}
+	return p
+}
 
 // Budget is the pool's limit in bytes.
 func (p *Pool) Budget() int64 { return p.budget }
@@ -70,7 +84,7 @@ func (p *Pool) Wait(n int, limit time.Duration) (*Frame, bool) {
 		return f, true
 	}
 	class, size := classOf(n)
-	if size > p.budget || limit <= 0 {
+	if size > p.limit(size) || limit <= 0 {
 		return nil, false
 	}
 	w := &waiter{bytes: size, ready: make(chan struct{})}
@@ -117,15 +131,24 @@ func (p *Pool) grant() {
 
 // take never goes over the budget, not even for a moment: a waiter could miss its turn by that.
 func (p *Pool) take(size int64) bool {
+	limit := p.limit(size)
 	for {
 		used := p.used.Load()
-		if used+size > p.budget {
+		if used+size > limit {
 			return false
 		}
 		if p.used.CompareAndSwap(used, used+size) {
 			return true
 		}
 	}
+}
+
+// limit is the budget of frames of a size.
+func (p *Pool) limit(size int64) int64 {
+	if size > overtake {
+		return p.large
+	}
+	return p.budget
 }
 
 func (p *Pool) returned(size int64) {
@@ -147,16 +170,34 @@ func (p *Pool) get(class, n int, size int64) *Frame {
 			f = list[len(list)-1]
 			list[len(list)-1] = nil
 			p.free[class] = list[:len(list)-1]
+			p.kept -= size
 		}
 		p.mu.Unlock()
 	}
 	if f == nil {
+		p.shed()
 		f = p.newFrame(make([]byte, size))
 	}
 	f.size = n
 	f.refs.Store(1)
 	f.lease.out.Store(true)
 	return f
+}
+
+// shed gives kept frames to the collector, the largest first, until kept ones and those in use fit
+// into the budget together.
+func (p *Pool) shed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for class := classes - 1; class >= 0 && p.kept+p.used.Load() > p.budget; class-- {
+		list := p.free[class]
+		for len(list) > 0 && p.kept+p.used.Load() > p.budget {
+			list[len(list)-1] = nil
+			list = list[:len(list)-1]
+			p.kept -= 1 << (class + minClassBits)
+		}
+		p.free[class] = list
+	}
 }
 
 func (p *Pool) newFrame(data []byte) *Frame {
@@ -200,6 +241,7 @@ func (p *Pool) keep(f *Frame) {
 	}
 	if len(p.free[class]) < limit {
 		p.free[class] = append(p.free[class], f)
+		p.kept += size
 	}
 }
 

@@ -238,3 +238,50 @@ func BenchmarkTryRelease(b *testing.B) {
 		f.Release()
 	}
 }
+
+// A few large frames that get no further leave room for small ones.
+func TestLargeFramesLeaveRoom(t *testing.T) {
+	p := NewPool(128 << 20)
+	large := try(t, p, 64<<20)
+	for range 24 {
+		try(t, p, 2<<20)
+	}
+	if _, ok := p.Try(64<<10 + 1); ok {
+		t.Error("large frames took everything")
+	}
+	if _, ok := p.Wait(113<<20, time.Hour); ok {
+		t.Error("a frame was granted that does not fit")
+	}
+	for range 16 << 20 / (64 << 10) {
+		try(t, p, 64<<10)
+	}
+	if _, ok := p.Try(1); ok || p.Used() != p.Budget() {
+		t.Errorf("over budget: %d of %d", p.Used(), p.Budget())
+	}
+	large.Release()
+	try(t, p, 32<<20)
+}
+
+// What is kept for reuse never comes on top of the budget.
+func TestKeptFramesFitTheBudget(t *testing.T) {
+	p := NewPool(8 << 20)
+	for _, size := range []int{8 << 20, 4 << 20, 2 << 20, 1 << 20, 64 << 10, 4 << 10, 8 << 20} {
+		var out []*Frame
+		for {
+			f, ok := p.Try(size)
+			if !ok {
+				break
+			}
+			out = append(out, f)
+			if total := p.kept + p.Used(); total > p.Budget() {
+				t.Fatalf("frames of %d bytes: %d bytes held, the budget is %d", size, total, p.Budget())
+			}
+		}
+		if len(out) != 8<<20/size {
+			t.Fatalf("%d frames of %d bytes", len(out), size)
+		}
+		for _, f := range out {
+			f.Release()
+		}
+	}
+}

@@ -91,13 +91,18 @@ func (c *conn) next() bool {
 		c.core.metrics.badFrames.Inc()
 		return false
 	}
-	if int(size) <= len(c.in) && !wantsFrame(c.in[c.r:]) {
+	stranger := c.session.stranger()
+	if int(size) <= len(c.in) && (stranger || !wantsFrame(c.in[c.r:])) {
 		if !c.fill(int(size)) {
 			return false
 		}
 		b := c.in[c.r : c.r+int(size)]
 		c.r += int(size)
 		return c.handle(b, nil)
+	}
+	if stranger {
+		header, ok := c.discard(int(size))
+		return ok && c.handle(header, nil)
 	}
 	f, ok := c.core.deps.Pool.Try(int(size))
 	if !ok {
@@ -174,29 +179,36 @@ func (c *conn) unlimit() {
 	}
 }
 
-// overBudget takes a frame off the socket without keeping it and refuses it.
+// overBudget refuses a frame there is no room for.
 func (c *conn) overBudget(size int) bool {
 	c.core.metrics.overBudget.Inc()
-	var header [wire.HeaderSize]byte
-	copy(header[:], c.in[c.r:])
-	left := size
-	for left > 0 {
+	header, ok := c.discard(size)
+	if !ok {
+		return false
+	}
+	c.session.refuse(header, wire.CodeTransientNotAccepted)
+	return c.write(c.session.reply())
+}
+
+// discard takes a frame off the socket and keeps its header only.
+func (c *conn) discard(size int) (header []byte, ok bool) {
+	header = append([]byte(nil), c.in[c.r:c.r+wire.HeaderSize]...)
+	for size > 0 {
 		if c.r == c.w {
 			c.r, c.w = 0, 0
 			c.limit(size)
 			m, err := c.sock.Read(c.in)
 			if err != nil {
-				return false
+				return nil, false
 			}
 			c.w = m
 		}
-		n := min(left, c.w-c.r)
+		n := min(size, c.w-c.r)
 		c.r += n
-		left -= n
+		size -= n
 	}
 	c.unlimit()
-	c.session.refuse(header[:], wire.CodeTransientNotAccepted)
-	return c.write(c.session.reply())
+	return header, true
 }
 
 // handle lets the session act on one whole frame and writes the reply. The frame, when there is

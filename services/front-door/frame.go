@@ -15,9 +15,10 @@ var errOverBudget = errors.New("no buffer budget")
 // frameReader reads single frames from where the transport has put them: a WebSocket message, a QUIC
 // stream.
 type frameReader struct {
-	core *Core
-	buf  []byte // header, and the whole of small frames
-	max  uint32 // largest frame in bytes
+	core    *Core
+	session *Session
+	buf     []byte // header, and the whole of small frames
+	max     uint32 // largest frame in bytes
 }
 
 // read takes one frame from r. b is valid until the next read; f, when not nil, owns it. announce is
@@ -32,10 +33,15 @@ func (fr *frameReader) read(r io.Reader, announce func(size int)) (b []byte, f *
 		return nil, nil, err
 	}
 	announce(int(size))
-	if int(size) <= len(fr.buf) && !wantsFrame(header) {
+	stranger := fr.session.stranger()
+	if int(size) <= len(fr.buf) && (stranger || !wantsFrame(header)) {
 		b = fr.buf[:size]
 		_, err = io.ReadFull(r, b[wire.HeaderSize:])
 		return b, nil, err
+	}
+	if stranger {
+		_, err = io.CopyN(io.Discard, r, int64(size)-wire.HeaderSize)
+		return header, nil, err
 	}
 	f, ok := fr.core.deps.Pool.Try(int(size))
 	if !ok {

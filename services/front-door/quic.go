@@ -44,6 +44,7 @@ func newQUICConn(server *Server, c *quic.Conn) *quicConn {
 	q.frames = frameReader{core: q.core, buf: make([]byte, readAhead), max: q.core.cfg.MaxFrame}
 	q.waiting, q.stop = context.WithCancel(context.Background())
 	q.session = newSession(q.core, q, c.RemoteAddr().String())
+	q.frames.session = q.session
 	q.session.transport, q.session.maxReply = wire.TransportQUIC, maxQUICReply
 	return q
 }

@@ -152,13 +152,19 @@ func (s *Session) resume(now time.Time) action {
 	return s.next(s)
 }
 
-// checksumHolds verifies a request checksum that is present.
+// checksumHolds verifies a request checksum that is present. A body that was not kept cannot be
+// judged.
 func (s *Session) checksumHolds() bool {
-	return s.header.RequestChecksum.IsZero() || s.header.RequestChecksum == wire.Widened(s.body)
+	return int(s.header.Size) != wire.HeaderSize+len(s.body) || s.header.RequestChecksum.IsZero() || s.header.RequestChecksum == wire.Widened(s.body)
 }
 
 // authenticated reports whether the connection may act for a user.
 func (s *Session) authenticated() bool { return s.bound != nil && !s.bound.superseded.Load() }
+
+// stranger reports whether nobody has logged in on the connection. Strangers get nothing of the
+// buffer budget: the part of a frame that exceeds the connection's own buffer is not kept, and what
+// the header asks for is answered as for an empty body.
+func (s *Session) stranger() bool { return s.binding.Load() == nil }
 
 // then asks for act and goes on with next.
 func (s *Session) then(act action, next step) action {

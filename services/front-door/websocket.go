@@ -28,7 +28,7 @@ type webConn struct {
 
 func newWebConn(server *Server, sock net.Conn) *webConn {
 	c := &webConn{conn: newSocket(server, sock, server.webTLS)}
-	c.frames = frameReader{core: c.core, buf: c.in, max: min(c.core.cfg.MaxFrame, c.core.cfg.WebSocket.MaxMessage)}
+	c.frames = frameReader{core: c.core, session: c.session, buf: c.in, max: min(c.core.cfg.MaxFrame, c.core.cfg.WebSocket.MaxMessage)}
 	c.session.conn, c.session.transport = c, wire.TransportWebSocket
 	return c
 }
