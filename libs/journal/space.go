@@ -36,6 +36,22 @@ func (j *Journal) FreeSpares() error {
 	return nil
 }
 
+// LendReserve gives all spares back to the file system, the reserve too, for a checkpoint that finds no
+// room and will free some. What is lent comes back with the next checkpoint that has room.
+func (j *Journal) LendReserve() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.spares) > 0 {
+		last := len(j.spares) - 1
+		if err := j.fs.Remove(j.path(j.spares[last].name)); err != nil {
+			return err
+		}
+		j.spares = j.spares[:last]
+		j.dirty = true
+	}
+	return nil
+}
+
 // room returns the active file with space for need more bytes, rolling to a new one when they do
 // not fit. Rounds that are not reserved get nothing while the reserve is in use. j.mu is held.
 func (j *Journal) room(need int64, reserved bool) (*logFile, error) {

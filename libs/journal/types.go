@@ -128,8 +128,8 @@ type Recovered struct {
 	// above it whose large body does not verify was never acknowledged as synced: its owner cuts the
 	// group's log there. Below, and after a kill, it is corruption.
 	Durable LSN
-	Torn    int64    // bytes cut from the tail by the tear rule
-	TornOps int      // prepares known to be among them; more may have left no trace
+	Torn    int64 // bytes cut from the tail by the tear rule
+	TornOps int   // prepares known to be among them; more may have left no trace
 	// Unsure: records were lost, and nothing in the log tells of which groups. One that is not among
 	// Groups may have had some.
 	Unsure  bool

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/vfs"
 )
 
 // snapshot is a checkpoint being made: one image per group, taken in one turn.
@@ -85,13 +86,7 @@ func (e *Engine) tight() bool { return e.journal.Used() >= e.journal.Limit()/2 }
 func (e *Engine) startCheckpoint(then func(error)) {
 	e.checkpointing = true
 	s := e.Loop.image(e.Loop.reached)
-	e.Go(func() error {
-		err := s.run()
-		if err == nil {
-			err = e.writeCheckpoint(s)
-		}
-		return err
-	}, func(err error) {
+	e.Go(func() error { return e.write(s) }, func(err error) {
 		s.done(err)
 		e.checkpointing = false
 		if err != nil {
@@ -103,6 +98,22 @@ func (e *Engine) startCheckpoint(then func(error)) {
 	})
 }
 
+// write makes a checkpoint durable. On a full disk the journal's reserve makes room for it: what a
+// purge, a trim or a delete frees is freed only by a checkpoint.
+func (e *Engine) write(s *snapshot) error {
+	err := s.run()
+	if err == nil {
+		err = e.writeCheckpoint(s)
+	}
+	if !vfs.IsFull(err) || e.journal.LendReserve() != nil {
+		return err
+	}
+	if err = s.run(); err == nil {
+		err = e.writeCheckpoint(s)
+	}
+	return err
+}
+
 func (e *Engine) writeCheckpoint(s *snapshot) error {
 	done := make(chan error, 1)
 	e.writer.Checkpoint(s.at, s.images, func(err error) { done <- err })
@@ -112,10 +123,7 @@ func (e *Engine) writeCheckpoint(s *snapshot) error {
 // Checkpoint writes a checkpoint while nothing else runs: before Start and after the last turn.
 func (e *Engine) Checkpoint() error {
 	s := e.Loop.image(e.journal.Position())
-	err := s.run()
-	if err == nil {
-		err = e.writeCheckpoint(s)
-	}
+	err := e.write(s)
 	s.done(err)
 	return err
 }

@@ -174,9 +174,9 @@ func (p *Partition) dropDeletedGroups(v *metadata.View) {
 	}
 }
 
-// full says why sends have to be refused, or ReasonNone.
-func (r *Replica) full(e *loop.Engine) link.Reason {
-	if r.space.low.Load() || e.Full() {
+// full says why a send of so many bytes has to be refused, or ReasonNone.
+func (r *Replica) full(e *loop.Engine, bytes int) link.Reason {
+	if e.Full() || !r.space.take(r.config, bytes) {
 		return link.ReasonDiskFull
 	}
 	return link.ReasonNone

@@ -14,21 +14,48 @@ import (
 // spaceInterval is how often free space is measured.
 const spaceInterval = time.Second
 
-// space knows whether the file system is close to full.
+// space knows whether the file system is close to full. Between two measurements sends use up what was
+// free above the low-water mark: however fast they come, they never reach the space below it.
 type space struct {
-	fs  vfs.FS
-	low atomic.Bool
+	fs    vfs.FS
+	low   atomic.Bool
+	left  atomic.Int64  // bytes sends may still use
+	short atomic.Bool   // a send was refused since the last measurement
+	again chan struct{} // asks for a measurement now
 }
 
 // measure refuses sends below the low-water mark, so that trims, deletes and offset stores keep
-// room to work; it is lifted when space returns.
-func (s *space) measure(c Config) {
+// room to work; it is lifted when space returns. owed is what is acknowledged and still needs room in
+// segment files; it is asked only when space is short.
+func (s *space) measure(c Config, owed func() int64) {
 	total, free, err := s.fs.Space()
 	if err != nil {
 		return
 	}
 	limit := min(c.LowWaterBytes, uint64(float64(total)*c.LowWaterPercent/100))
-	s.low.Store(free < limit)
+	left := int64(min(free, 1<<62)) - int64(limit)
+	if limit > 0 && free < 8*limit {
+		left -= owed()
+	}
+	s.low.Store(limit > 0 && left <= 0)
+	s.left.Store(left)
+}
+
+// take uses up room for a send; false if there is none above the low-water mark. A small batch is
+// written twice, to the log and to its segment.
+func (s *space) take(c Config, bytes int) bool {
+	if s.low.Load() {
+		return false
+	}
+	if c.LowWaterBytes == 0 || s.left.Add(-2*int64(bytes)) > 0 {
+		return true
+	}
+	s.short.Store(true)
+	select {
+	case s.again <- struct{}{}:
+	default:
+	}
+	return false
 }
 
 // maintain runs the duties that have a clock: free space, retention, trash.
@@ -51,6 +78,8 @@ func (r *Replica) maintain() {
 		case <-space.C:
 			r.watchSpace()
 			r.trimHeld()
+		case <-r.space.again:
+			r.watchSpace()
 		case <-cleaner:
 			r.clean()
 		case <-trash.C:
@@ -63,9 +92,9 @@ func (r *Replica) maintain() {
 // watchSpace measures free space, tells when the disk becomes full and when it is no longer, and
 // meanwhile gives back what it can.
 func (r *Replica) watchSpace() {
-	was := r.tight
-	r.space.measure(r.config)
-	r.tight = r.space.low.Load()
+	was, short := r.tight, r.space.short.Swap(false)
+	r.space.measure(r.config, r.owed)
+	r.tight = r.space.low.Load() || short
 	for _, e := range r.engines {
 		e.Wait(func() { r.tight = r.tight || e.Full() })
 	}
@@ -79,6 +108,18 @@ func (r *Replica) watchSpace() {
 	if r.tight {
 		r.reclaim()
 	}
+}
+
+// owed is what committed batches still need in segment files.
+func (r *Replica) owed() (bytes int64) {
+	for _, e := range r.engines {
+		e.Wait(func() {
+			for _, p := range r.of(e) {
+				bytes += p.log.Stats().Unflushed
+			}
+		})
+	}
+	return bytes
 }
 
 // reclaim frees what nothing needs any more at once instead of after the usual delays: deleted files

@@ -89,7 +89,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		diskLow: deps.DiskLow, fatal: deps.Fatal, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}
-	r.space.fs = deps.FS
+	r.space.fs, r.space.again = deps.FS, make(chan struct{}, 1)
 	for _, dir := range []string{groupsDir, trashDir} {
 		if err := deps.FS.MkdirAll(dir); err != nil {
 			return nil, fmt.Errorf("partition replica: %w", err)
@@ -106,7 +106,7 @@ func (r *Replica) Start() {
 	for _, e := range r.engines {
 		e.Start()
 	}
-	r.space.measure(r.config)
+	r.space.measure(r.config, r.owed)
 	if r.config.Engine.Stepped {
 		return
 	}

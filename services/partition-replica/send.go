@@ -20,7 +20,7 @@ func (p *Partition) admitSend(c *link.Call, prop *loop.Proposal) bool {
 		c.Finish()
 		return false
 	}
-	if why := p.replica.full(p.engine); why != link.ReasonNone {
+	if why := p.replica.full(p.engine, len(c.Body)); why != link.ReasonNone {
 		c.Refuse(wire.CodeTransientNotAccepted, why)
 		return false
 	}

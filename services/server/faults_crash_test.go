@@ -208,7 +208,7 @@ func (x *run) trim(topic string, partition, count uint32) {
 	c.Internal, c.Group = link.InternalSealed, id
 	c.Body = le.AppendUint32(le.AppendUint64(nil, id), count)
 	x.partition.Serve(c)
-	a := finished(c)
+	a := x.finished(c)
 	if a.open || len(a.body) < 8 {
 		if !x.mem.Crashed() {
 			x.wrong("sealed", a)

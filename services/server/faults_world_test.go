@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,14 +56,25 @@ func rigConfig(change func(*service.Config)) *service.Config {
 
 // boot starts a node on mem. The error is that of a refused start.
 func boot(mem *vfs.Mem, change func(*service.Config)) (*rig, error) {
-	r := &rig{mem: mem, said: &bytes.Buffer{}, client: wire.U128{Lo: 7, Hi: 1}}
-	log := hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: r.said, DisableTime: true})
-	r.node = newNode(mem.Mount(), rigConfig(change), log, prometheus.NewRegistry())
+	r, err := bootOn(mem.Mount(), change, true)
+	if err == nil {
+		r.mem = mem
+	}
+	return r, err
+}
+
+// bootOn starts a node on any file system, stepped or with the goroutines and clocks of a server.
+func bootOn(fs vfs.FS, change func(*service.Config), stepped bool) (*rig, error) {
+	r := &rig{said: &bytes.Buffer{}, client: wire.U128{Lo: 7, Hi: 1}}
+	log := hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: r.said, DisableTime: true, Mutex: &sync.Mutex{}})
+	r.node = newNode(fs, rigConfig(change), log, prometheus.NewRegistry())
 	r.makeRoot = func() (metadata.RootUser, error) {
 		return metadata.RootUser{Name: "root", PasswordHash: "none"}, nil
 	}
-	now := uint64(rigBirth)
-	r.stepped, r.clock = true, func() uint64 { now++; return now }
+	if r.stepped = stepped; stepped {
+		now := uint64(rigBirth)
+		r.clock = func() uint64 { now++; return now }
+	}
 	var err error
 	if r.lock, err = r.claim(); err != nil {
 		return nil, err
@@ -91,7 +103,11 @@ func (r *rig) halt() error {
 }
 
 // follow does what the goroutines of a replica do when the metadata changed.
-func (r *rig) follow() { r.partition.Follow() }
+func (r *rig) follow() {
+	if r.stepped {
+		r.partition.Follow()
+	}
+}
 
 func (r *rig) loops() []*loop.Engine {
 	return append([]*loop.Engine{r.metadata.Engine()}, r.partition.Engines()...)
@@ -142,11 +158,20 @@ func (a *answer) String() string {
 	return fmt.Sprintf("open %v status %d result %d evict %d", a.open, a.status, a.result, a.evict)
 }
 
-func finished(c *link.Call) *answer {
+// finished takes a call back. A stepped node has answered it by now or never will.
+func (r *rig) finished(c *link.Call) *answer {
+	limit := time.Duration(0)
+	if !r.stepped {
+		limit = 20 * time.Second
+	}
 	select {
 	case <-c.Done():
-	default:
-		return &answer{open: true}
+	case <-time.After(limit):
+		select {
+		case <-c.Done():
+		default:
+			return &answer{open: true}
+		}
 	}
 	a := &answer{status: c.Status, evict: c.Evict, op: c.Op, body: slices.Clone(c.Out)}
 	if c.OutFrame != nil {
@@ -162,7 +187,7 @@ func (r *rig) register() *answer {
 	c.Group = wire.MetadataGroup
 	c.Header = wire.RequestHeader{Operation: wire.OpRegister, Client: r.client}
 	r.metadata.Serve(c)
-	a := finished(c)
+	a := r.finished(c)
 	if a.ok() {
 		r.epoch = a.op
 	}
@@ -177,7 +202,7 @@ func (r *rig) change(op wire.Operation, body []byte) *answer {
 	c.Group, c.Body = wire.MetadataGroup, body
 	c.Header = wire.RequestHeader{Operation: op, Client: r.client, Session: r.epoch, Request: r.asked}
 	r.metadata.Serve(c)
-	a := finished(c)
+	a := r.finished(c)
 	if a.ok() {
 		var code *wire.Code
 		payload, err := wire.DecodeResult(a.body)
@@ -238,7 +263,7 @@ func (r *rig) send(group uint64, batch []byte) *answer {
 }
 
 func (r *rig) sendDone(c *link.Call) *answer {
-	a := finished(c)
+	a := r.finished(c)
 	if !a.open && c.Frame != nil {
 		c.Frame.Release()
 	}
@@ -291,14 +316,14 @@ func (r *rig) store(topic string, partition uint32, who consumer, offset uint64)
 	body := wire.StoreOffsetRequest{OffsetTarget: offsetTarget(topic, partition, who), Offset: offset}.Append(nil)
 	c := r.offsetCall(r.group(topic, partition), wire.OpStoreOffset, who, body)
 	r.partition.Serve(c)
-	return finished(c)
+	return r.finished(c)
 }
 
 func (r *rig) dropOffset(topic string, partition uint32, who consumer) *answer {
 	body := wire.DeleteOffsetRequest{OffsetTarget: offsetTarget(topic, partition, who)}.Append(nil)
 	c := r.offsetCall(r.group(topic, partition), wire.OpDeleteOffset, who, body)
 	r.partition.Serve(c)
-	return finished(c)
+	return r.finished(c)
 }
 
 // offset reads a stored offset.
@@ -306,7 +331,7 @@ func (r *rig) offset(topic string, partition uint32, who consumer) (uint64, bool
 	c := r.offsetCall(r.group(topic, partition), wire.OpNonReplicated, who, offsetTarget(topic, partition, who).Append(nil))
 	c.Header.Code = wire.CmdGetOffset
 	r.partition.Serve(c)
-	a := finished(c)
+	a := r.finished(c)
 	if !a.ok() || len(a.body) < 20 {
 		return 0, false
 	}
@@ -328,7 +353,7 @@ func (r *rig) poll(topic string, partition uint32, who consumer, at wire.Strateg
 	c := r.offsetCall(r.group(topic, partition), wire.OpNonReplicated, who, body)
 	c.Header.Code = wire.CmdPollMessages
 	r.partition.Serve(c)
-	a := finished(c)
+	a := r.finished(c)
 	if !a.ok() {
 		return nil, a
 	}
