@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,10 +123,11 @@ func draw128(t *rapid.T) *big.Int {
 
 // The largest answer a message can have: every number at its longest.
 func TestPolledSizeAtTheLimit(t *testing.T) {
-	batch, err := wire.AppendBatch(nil, []wire.NewMessage{{
+	m := wire.NewMessage{
 		ID: wire.U128{Lo: ^uint64(0), Hi: ^uint64(0)}, Timestamp: ^uint64(0) - 1, Payload: []byte{1},
 		UserHeaders: wire.Pair{KeyKind: wire.KindUint128, Key: []byte{1}, ValueKind: wire.KindFloat64, Value: []byte{1}}.Append(nil),
-	}})
+	}
+	batch, err := wire.AppendBatch(nil, slices.Repeat([]wire.NewMessage{m}, 50))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func TestPolledSizeAtTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(appendPolled(nil, wire.PollHeader{Partition: 1<<32 - 1, CurrentOffset: ^uint64(0), MessagesCount: 1}, batch)); n > size {
+	if n := len(appendPolled(nil, wire.PollHeader{Partition: 1<<32 - 1, CurrentOffset: ^uint64(0), MessagesCount: 50}, batch)); n > size {
 		t.Errorf("%d bytes of JSON, %d taken", n, size)
 	}
 }

@@ -155,9 +155,12 @@ func (w *world) do(token, method, path, body string) answer {
 	return w.send(r)
 }
 
+// patient gives up on an answer that does not come.
+var patient = &http.Client{Timeout: 30 * time.Second}
+
 func (w *world) send(r *http.Request) answer {
 	w.t.Helper()
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := patient.Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
