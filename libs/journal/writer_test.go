@@ -373,7 +373,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("a round behind a failed one: %v", err)
 	}
 	w.Resume()
-	for range 5 {
+	for range 2 {
 		if err := submit(true); err != nil {
 			t.Fatalf("reserved: %v", err)
 		}
