@@ -176,6 +176,16 @@ func (e *Engine) settle(r *restoring) error {
 	return r.err
 }
 
+// Accept makes what Replay left of a damaged group the whole of it: the log goes on from there. It is
+// called before Start.
+func (e *Engine) Accept(g *Group) error {
+	g.damage = damage{}
+	e.journal.Heal(g.ID)
+	return e.journal.Write(&journal.Round{Sync: true, Reserved: true, Records: []journal.Record{
+		{Kind: journal.KindTruncate, Group: g.ID, Op: g.Applied() + 1},
+	}})
+}
+
 // Born hosts a group that has no log yet. Its first record says so.
 func (e *Engine) Born(s Spec, m Machine) *Group {
 	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced}

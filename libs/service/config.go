@@ -41,6 +41,9 @@ type Config struct {
 	// DefaultRoot is the flag --with-default-root-credentials: root is iggy / iggy unless the
 	// environment names it.
 	DefaultRoot bool `key:"-"`
+	// AcceptMetadataLoss is the flag --accept-metadata-loss: what damaged metadata still holds is the
+	// whole of it from now on.
+	AcceptMetadataLoss bool `key:"-"`
 
 	sources map[string]string // key -> where its value came from; absent: default
 }

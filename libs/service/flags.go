@@ -17,6 +17,7 @@ var (
 const flagsHelp = `      --config FILE                    TOML configuration file; then the environment, then flags
       --replica-id N                   this node's id in the cluster's roster
   -f, --fresh                          wipe the data directory before the start
+      --accept-metadata-loss           go on with what damaged metadata still holds, see the operations page
       --with-default-root-credentials  for development: root is iggy / iggy unless the environment names it
       --version                        print the version
   -h, --help                           print this text
@@ -27,6 +28,7 @@ type flags struct {
 	replicaID   string
 	fresh       bool
 	defaultRoot bool
+	acceptLoss  bool
 }
 
 func parseFlags(args []string) (flags, error) {
@@ -39,6 +41,7 @@ func parseFlags(args []string) (flags, error) {
 	set.BoolVar(&f.fresh, "fresh", false, "")
 	set.BoolVar(&f.fresh, "f", false, "")
 	set.BoolVar(&f.defaultRoot, "with-default-root-credentials", false, "")
+	set.BoolVar(&f.acceptLoss, "accept-metadata-loss", false, "")
 	set.BoolVar(&help, "help", false, "")
 	set.BoolVar(&help, "h", false, "")
 	set.BoolVar(&version, "version", false, "")

@@ -63,7 +63,7 @@ func Load(args, environ []string) (*Config, []Warning, error) {
 	if flags.replicaID != "" {
 		l.raw["replica_id"] = raw{flags.replicaID, "flag --replica-id"}
 	}
-	c := &Config{Fresh: flags.fresh, DefaultRoot: flags.defaultRoot, sources: map[string]string{}}
+	c := &Config{Fresh: flags.fresh, DefaultRoot: flags.defaultRoot, AcceptMetadataLoss: flags.acceptLoss, sources: map[string]string{}}
 	l.decode(c)
 	if len(l.errs) == 0 {
 		l.errs = append(l.errs, c.check()...)

@@ -16,6 +16,9 @@ const (
 	revokeEvery = 10 * time.Millisecond
 	// askLimit bounds the question for polled but uncommitted data; silence means in flight.
 	askLimit = 100 * time.Millisecond
+	// keepEvery is how often changed metadata goes into a checkpoint. A checkpoint stands on disk twice,
+	// the log behind it once: damage to a log file can cost no more than what is younger than this.
+	keepEvery = 10 * time.Second
 	// tokensPerPass bounds one pass of the token cleaner.
 	tokensPerPass = 256
 	noRequest     = ^uint64(0)
@@ -28,6 +31,8 @@ func (r *Replica) duties() {
 	defer claim.Stop()
 	tokens := time.NewTicker(max(r.config.TokenCleaner, time.Second))
 	defer tokens.Stop()
+	keep := time.NewTicker(keepEvery)
+	defer keep.Stop()
 	wait := time.NewTimer(reconcileEvery)
 	defer wait.Stop()
 	for {
@@ -41,6 +46,8 @@ func (r *Replica) duties() {
 			if r.config.TokenCleaner > 0 {
 				r.engine.Do(r.dropExpiredTokens)
 			}
+		case <-keep.C:
+			r.engine.Do(r.keep)
 		case <-wait.C:
 			wait.Reset(r.completeRevocations())
 		case <-r.Changed():
@@ -48,6 +55,14 @@ func (r *Replica) duties() {
 				wait.Reset(revokeEvery)
 			}
 		}
+	}
+}
+
+// keep puts the metadata into a checkpoint if it changed since the last one.
+func (r *Replica) keep() {
+	if op := r.group.Applied(); op > r.kept {
+		r.kept = op
+		r.engine.BeginCheckpoint()
 	}
 }
 

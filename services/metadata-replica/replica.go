@@ -26,7 +26,12 @@ type Config struct {
 	TokenCleaner time.Duration // between passes over expired tokens; 0 = never
 	Rebalance    time.Duration // a revocation is over after this long, whatever is uncommitted
 	SessionClaim time.Duration // a session nobody claims after a restart is logged out after this
-	Engine       loop.EngineOptions
+	// Lived: the node has served before, so that metadata without a trace is lost, not new.
+	Lived bool
+	// AcceptLoss: the operator takes damaged metadata for what it still is, instead of serving it
+	// read-only.
+	AcceptLoss bool
+	Engine     loop.EngineOptions
 }
 
 // Deps are the shared parts of a process.
@@ -53,6 +58,7 @@ type Replica struct {
 	// Owned by the loop.
 	current   *metadata.View
 	pipelined map[wire.U128]int // ops of a client that are not applied
+	kept      uint64            // op of the last checkpoint keep has started
 	damaged   error             // the log lost acknowledged ops: changes are refused
 	unread    error             // the checkpoint can not be read: current is not what it holds
 
@@ -82,9 +88,12 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	}
 	r.engine = engine
 	spec := loop.Spec{ID: wire.MetadataGroup, Cluster: config.Cluster, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
-	if len(recovered.Groups) == 0 {
+	switch {
+	case len(recovered.Groups) == 0 && config.Lived:
+		err = r.withoutImage(spec, &journal.GroupLog{Group: spec.ID, Faults: []journal.Fault{{Kind: journal.FaultImage}}}, recovered, deps, errNoCheckpoint)
+	case len(recovered.Groups) == 0:
 		err = r.birth(spec, recovered, deps)
-	} else {
+	default:
 		err = r.restore(spec, &recovered.Groups[0], recovered, deps)
 	}
 	if err != nil {

@@ -39,7 +39,15 @@ func (r *Replica) restore(spec loop.Spec, log *journal.GroupLog, rec *journal.Re
 // replay applies the log behind the checkpoint.
 func (r *Replica) replay(spec loop.Spec, log *journal.GroupLog, rec *journal.Recovered) error {
 	r.group = r.engine.Host(spec, r, log)
-	err := r.engine.Replay(rec, func(_ *loop.Group, err error) { r.damage(err) })
+	var lost error
+	err := r.engine.Replay(rec, func(_ *loop.Group, err error) { lost = err })
+	switch {
+	case err != nil || lost == nil:
+	case r.config.AcceptLoss:
+		return r.accept(lost)
+	default:
+		r.damage(lost)
+	}
 	if err == nil && len(log.Faults) > 0 {
 		err = r.engine.Checkpoint() // logins of this life come after the gap and must not hide it from the next
 	}
@@ -56,9 +64,20 @@ func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, rec *journ
 		return err
 	}
 	r.current = metadata.New(root, r.config.Limits)
-	r.unread = cause
-	r.damage(cause)
+	if r.unread = cause; !r.config.AcceptLoss {
+		r.damage(cause)
+	}
 	return r.replay(spec, log, rec)
+}
+
+// accept goes on from what is left, as the operator asked: it is the whole metadata from now on.
+func (r *Replica) accept(lost error) error {
+	r.log.Warn("loss of metadata is accepted: what is left counts as the whole", "op", r.current.Op, "error", lost)
+	r.unread = nil
+	if err := r.engine.Accept(r.group); err != nil {
+		return err
+	}
+	return r.engine.Checkpoint()
 }
 
 func (r *Replica) damage(err error) {

@@ -179,6 +179,8 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 		TokenCleaner: cleaner,
 		Rebalance:    c.ConsumerGroup.RebalancingTimeout,
 		SessionClaim: c.Heartbeat.Interval,
+		Lived:        n.evidence.HasSession,
+		AcceptLoss:   c.AcceptMetadataLoss,
 		Engine:       n.engine(owner, 0, c.Metadata.PrepareQueueDepth),
 	}, metadatareplica.Deps{
 		FS: n.fs, Root: n.makeRoot, Log: n.log.Named("metadata"), Registry: n.registry, Fatal: n.die,
