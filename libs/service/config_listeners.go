@@ -29,7 +29,7 @@ type QUIC struct {
 	Enabled bool `key:"enabled" default:"true"`
 	// Listener for clients, UDP.
 	Address string `key:"address" default:"127.0.0.1:8080" form:"hostport"`
-	// Requests one connection may have open at once.
+	// Requests a connection may have open at once, and one more whose answer is not acknowledged yet. They are served one at a time.
 	MaxConcurrentBidiStreams int `key:"max_concurrent_bidi_streams" default:"1" range:"1..65535"`
 	// First packet size tried; more than 1452 bytes is as much as 1452.
 	InitialMTU Size `key:"initial_mtu" default:"1200 B" range:"1200 B..65535 B"`

@@ -68,7 +68,7 @@ type QUIC struct {
 	CertFile   string // PEM chain, leaf first
 	KeyFile    string
 
-	Streams             int           // requests a client may open ahead of the answer; 1
+	Streams             int           // requests a client may have open, beside one whose answer is not acknowledged yet; 1
 	PacketSize          uint16        // first packet size tried in bytes; 1200
 	ReceiveWindow       uint64        // bytes in flight from one client; 64 MiB
 	StreamReceiveWindow uint64        // the same for one request; 64 MiB

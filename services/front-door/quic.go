@@ -190,7 +190,7 @@ func (s *Server) quicConfig() *quic.Config {
 		MaxIdleTimeout:                 q.Idle,
 		KeepAlivePeriod:                q.KeepAlive,
 		InitialPacketSize:              q.PacketSize,
-		MaxIncomingStreams:             int64(q.Streams),
+		MaxIncomingStreams:             int64(q.Streams) + 1, // the last answer's acknowledgement may be late
 		MaxIncomingUniStreams:          -1,
 		MaxStreamReceiveWindow:         q.StreamReceiveWindow,
 		MaxConnectionReceiveWindow:     q.ReceiveWindow,

@@ -109,9 +109,11 @@ func TestStreamsAheadOfTheirAnswer(t *testing.T) {
 		}
 	}
 	alone := everywhere(t, nil).connectQUIC(t, anyCertificate)
-	openStream(t, alone)
+	for range 2 { // one, and one more while the answer's acknowledgement is on its way
+		openStream(t, alone)
+	}
 	if _, err := alone.OpenStream(); err == nil {
-		t.Error("two streams at once, one is the default")
+		t.Error("three streams at once")
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	closeGrace = time.Second // a client has this long to answer a Close frame
-	maxUpgrade = 16 << 10    // bytes of an upgrade request
+	closeGrace = time.Second            // a client has this long to answer a Close frame
+	stopGrace  = 250 * time.Millisecond // the same when the server stops: idle clients do not listen
+	maxUpgrade = 16 << 10               // bytes of an upgrade request
 )
 
 // webConn is a connection whose frames come and go as WebSocket messages, one in each.
@@ -122,7 +123,11 @@ func (c *webConn) write(b []byte) bool {
 
 // close sends a Close frame, unless one was sent, and gives the client a moment to answer it.
 func (c *webConn) close() {
-	c.raw.SetDeadline(time.Now().Add(closeGrace))
+	grace := closeGrace
+	if c.core.stopping.Load() {
+		grace = stopGrace
+	}
+	c.raw.SetDeadline(time.Now().Add(grace))
 	c.ws.Close(websocket.StatusNoStatusRcvd, "")
 	c.conn.close()
 }

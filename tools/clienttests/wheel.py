@@ -46,7 +46,11 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("the server did not start:\n" + (self.directory / "log").read_text()[-2000:])
             time.sleep(0.02)
-        self.address = re.search(r"\[tcp\]\n(?:[^\[]*\n)?address = '([^']+)'", published.read_text()).group(1)
+        self.address = self.bound("tcp")
+
+    def bound(self, section):
+        text = (self.directory / "data" / "runtime" / "current_config.toml").read_text()
+        return re.search(rf"\[{section}\]\n(?:[^\[]*\n)?address = '([^']+)'", text).group(1)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -102,6 +106,26 @@ class Checks:
         else:
             await self.client.create_topic("s1", "t2", 1, enforce_fsync=True)
         await self.client.send_messages("s1", "t2", 0, [SendMessage("kept")])
+
+    async def check_other_transports(self):
+        schemes = {"iggy+ws": "websocket", "iggy+quic": "quic"}
+        if not hasattr(apache_iggy, "Durability"):
+            del schemes["iggy+quic"]  # this generation's wheel opens no QUIC endpoint
+        for scheme, section in schemes.items():
+            client = IggyClient.from_connection_string(f"{scheme}://iggy:iggy@{self.server.bound(section)}")
+            await client.connect()
+            name = "over-" + section
+            await client.create_stream(name)
+            await client.create_topic(name, "t", 1)
+            began = time.monotonic()
+            for n in range(100):
+                await client.send_messages(name, "t", 0, [SendMessage(f"m{n}")])
+            assert time.monotonic() - began < 10
+            await client.send_messages(name, "t", 0, [SendMessage("x" * 5_000_000)])
+            found = await client.poll_messages(
+                name, "t", consumer=Consumer.Single("reader"), polling_strategy=PollingStrategy.First(), count=200, auto_commit=False, partition_id=0
+            )
+            assert [m.payload().decode() for m in found] == [f"m{n}" for n in range(100)] + ["x" * 5_000_000], len(found)
 
     async def check_missing_things(self):
         assert await self.client.get_stream("none") is None
