@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	var err error
 	if s.tokens, err = newTokens(cfg.JWT); err != nil {
 		return nil, err
+	}
+	if cfg.Metrics != "" && !strings.HasPrefix(cfg.Metrics, "/") {
+		return nil, fmt.Errorf("http.metrics.endpoint %q does not begin with /", cfg.Metrics)
 	}
 	if cfg.Metrics != "" {
 		s.requests = prometheus.NewCounter(prometheus.CounterOpts{Name: "http_requests_total", Help: "HTTP requests."})
