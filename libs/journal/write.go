@@ -72,24 +72,31 @@ func (j *Journal) WriteBodies(rounds []*Round, sync []vfs.File) ([]vfs.File, err
 	for _, r := range rounds {
 		for i := range r.Large {
 			l := &r.Large[i]
-			if _, err := l.File.WriteAt(l.Data, l.Pos); err != nil {
-				if vfs.IsFull(err) {
-					return sync, spaceError(err)
-				}
-				return sync, j.Fail(err)
+			if err := j.writeBody(l, r.Sync); err != nil {
+				return sync, err
 			}
-			if r.Sync || l.Sync {
-				if !slices.Contains(sync, l.File) {
-					sync = append(sync, l.File)
-				}
-				continue
+			if (r.Sync || l.Sync) && !slices.Contains(sync, l.File) {
+				sync = append(sync, l.File)
 			}
-			j.mu.Lock()
-			j.bodies.add(l.File)
-			j.mu.Unlock()
 		}
 	}
 	return sync, nil
+}
+
+// writeBody writes one large body. A file whose sync no round waits for is noted for SyncAll.
+func (j *Journal) writeBody(l *LargeBody, synced bool) error {
+	if _, err := l.File.WriteAt(l.Data, l.Pos); err != nil {
+		if vfs.IsFull(err) {
+			return spaceError(err)
+		}
+		return j.Fail(err)
+	}
+	if !synced && !l.Sync {
+		j.mu.Lock()
+		j.bodies.add(l.File)
+		j.mu.Unlock()
+	}
+	return nil
 }
 
 // Owe makes the next background sync include f: it holds large bodies that recovery found in the page

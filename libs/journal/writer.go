@@ -2,7 +2,9 @@ package journal
 
 import (
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
@@ -20,8 +22,12 @@ const (
 // holdBytes of records is how much waits in the queue for the end of a sync. See Writer.
 const holdBytes = 512 << 10
 
-// bodySyncs is how many segment files are synced at a time.
-const bodySyncs = 16
+// bodySyncs is how many segment files are synced at a time, bodyWrites how many bodies are written:
+// the copy into the page cache is most of the work of a large send.
+const (
+	bodySyncs  = 16
+	bodyWrites = 4
+)
 
 // Writer runs a Journal behind two goroutines.
 //
@@ -61,7 +67,8 @@ type Writer struct {
 	timer   *time.Timer
 	due     bool // the timer asks for a sync
 
-	batch  []*Round   // of the writer goroutine
+	batch  []*Round // of the writer goroutine
+	large  []largeWrite
 	bodies []vfs.File // of the writer goroutine
 	inline [1]*Round  // of the caller of TryInline that set writing
 	gone   sync.WaitGroup
@@ -230,7 +237,7 @@ func (w *Writer) take() (bytes int64) {
 
 // writeBatch writes the large bodies and then the records of the batch.
 func (w *Writer) writeBatch() (LSN, error) {
-	files, err := w.j.WriteBodies(w.batch, w.bodies[:0])
+	files, err := w.writeBodies()
 	w.bodies = files
 	if err == nil {
 		err = w.syncBodies(files)
@@ -240,6 +247,52 @@ func (w *Writer) writeBatch() (LSN, error) {
 		return 0, err
 	}
 	return w.j.AppendRounds(w.batch)
+}
+
+// largeWrite is one large body of a batch.
+type largeWrite struct {
+	body   *LargeBody
+	synced bool // the round's Sync
+	err    error
+}
+
+// writeBodies is Journal.WriteBodies with several bodies written side by side.
+func (w *Writer) writeBodies() ([]vfs.File, error) {
+	w.large = w.large[:0]
+	for _, r := range w.batch {
+		for i := range r.Large {
+			w.large = append(w.large, largeWrite{body: &r.Large[i], synced: r.Sync})
+		}
+	}
+	if len(w.large) < 2 {
+		clear(w.large)
+		return w.j.WriteBodies(w.batch, w.bodies[:0])
+	}
+	var next atomic.Int32
+	write := func() {
+		for i := int(next.Add(1)) - 1; i < len(w.large); i = int(next.Add(1)) - 1 {
+			l := &w.large[i]
+			l.err = w.j.writeBody(l.body, l.synced)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(len(w.large), bodyWrites) - 1 {
+		others.Go(write)
+	}
+	write()
+	others.Wait()
+	files, err := w.bodies[:0], error(nil)
+	for i := range w.large {
+		l := &w.large[i]
+		if l.err != nil && (err == nil || errors.Is(err, ErrFull)) {
+			err = l.err
+		}
+		if (l.synced || l.body.Sync) && !slices.Contains(files, l.body.File) {
+			files = append(files, l.body.File)
+		}
+	}
+	clear(w.large)
+	return files, err
 }
 
 // syncBodies syncs segment files side by side: the disk takes their writes together.
