@@ -3,14 +3,18 @@ module github.com/whippet-mq/whippet/libs
 go 1.26.0
 
 require (
+	github.com/OneOfOne/xxhash v1.2.8
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/prometheus/client_golang v1.25.0
+	github.com/tinylib/msgp v1.6.5
+	github.com/zeebo/xxh3 v1.1.0
+	golang.org/x/sys v0.50.0
+	lukechampine.com/blake3 v1.4.1
+	pgregory.net/rapid v1.3.0
 )
 
 require (
-	github.com/OneOfOne/xxhash v1.2.8 // indirect
-	github.com/benbjohnson/immutable v0.4.3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/fatih/color v1.13.0 // indirect
@@ -22,14 +26,5 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/tinylib/msgp v1.6.5 // indirect
-	github.com/zeebo/xxh3 v1.1.0 // indirect
-	golang.org/x/crypto v0.59.0 // indirect
-	golang.org/x/exp v0.0.0-20220518171630-0b5c67f07fdf // indirect
-	golang.org/x/mod v0.18.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
-	golang.org/x/tools v0.22.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-	lukechampine.com/blake3 v1.4.1 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )

@@ -2,22 +2,26 @@ module github.com/whippet-mq/whippet/tools
 
 go 1.26.0
 
-require github.com/whippet-mq/whippet/libs v0.0.0
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/coder/websocket v1.8.15
+	github.com/pelletier/go-toml/v2 v2.4.3
+	github.com/quic-go/quic-go v0.65.0
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	github.com/whippet-mq/whippet/libs v0.0.0
+	github.com/zeebo/xxh3 v1.1.0
+	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
+)
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/coder/websocket v1.8.15 // indirect
+	github.com/OneOfOne/xxhash v1.2.8 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
-	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
-	github.com/quic-go/quic-go v0.65.0 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
-	github.com/zeebo/xxh3 v1.1.0 // indirect
 	golang.org/x/crypto v0.59.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
-	golang.org/x/term v0.48.0 // indirect
+	lukechampine.com/blake3 v1.4.1 // indirect
 )
 
 replace github.com/whippet-mq/whippet/libs => ../libs

@@ -334,4 +334,9 @@ func allViews(views map[uint64]uint64, r *rig) map[uint64]uint64 {
 }
 
 func TestCorruptionMatrixAfterStop(t *testing.T) { testMatrix(t, true) }
-func TestCorruptionMatrixAfterKill(t *testing.T) { testMatrix(t, false) }
+func TestCorruptionMatrixAfterKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one matrix is enough for a short run")
+	}
+	testMatrix(t, false)
+}
