@@ -6,16 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 const (
 	minClassBits = 12 // 4 KiB
 	maxClassBits = 26 // 64 MiB
 	classes      = maxClassBits - minClassBits + 1
-
-	largeFrame    = 1 << 20 // above this few frames are kept
-	keepLarge     = 8
-	keepSmallSize = 32 << 20 // bytes kept per class up to 1 MiB
 
 	// Frames up to this size overtake waiters of [Pool.Wait]: replies must fit while a large
 	// request queues.
@@ -28,8 +25,9 @@ const (
 )
 
 // Pool hands out frames in power-of-two size classes (4 KiB to 64 MiB; larger frames are allocated
-// to measure and not kept) and never lets the sum of their capacities exceed its budget. Frames kept
-// for reuse fit into what is left of it.
+// to measure and not kept) and never lets the sum of their capacities exceed its budget. Released
+// frames are kept for reuse as far as they fit into what is left of it, and given to the collector
+// when none of their class was missing between two of its cycles.
 type Pool struct {
 	budget int64
 	large  int64 // budget of frames that may not overtake
@@ -38,8 +36,9 @@ type Pool struct {
 
 	mu      sync.Mutex
 	free    [classes][]*Frame
-	kept    int64     // bytes in free
-	waiters []*waiter // by arrival
+	spare   [classes]int // fewest frames in free since the last cycle of the collector
+	kept    int64        // bytes in free
+	waiters []*waiter    // by arrival
 	waiting atomic.Int32
 	parked  parking
 }
@@ -55,6 +54,7 @@ func NewPool(budget int64) *Pool {
 	if budget >= reserveFrom {
 		p.large -= budget / reservePart
 	}
+	trimLater(weak.Make(p))
 	return p
 }
 
@@ -168,9 +168,7 @@ func (p *Pool) get(class, n int, size int64) *Frame {
 		p.mu.Lock()
 		if list := p.free[class]; len(list) > 0 {
 			f = list[len(list)-1]
-			list[len(list)-1] = nil
-			p.free[class] = list[:len(list)-1]
-			p.kept -= size
+			p.drop(class, 1)
 		}
 		p.mu.Unlock()
 	}
@@ -189,15 +187,47 @@ func (p *Pool) get(class, n int, size int64) *Frame {
 func (p *Pool) shed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for class := classes - 1; class >= 0 && p.kept+p.used.Load() > p.budget; class-- {
-		list := p.free[class]
-		for len(list) > 0 && p.kept+p.used.Load() > p.budget {
-			list[len(list)-1] = nil
-			list = list[:len(list)-1]
-			p.kept -= 1 << (class + minClassBits)
+	for class := classes - 1; class >= 0; class-- {
+		if over := p.kept + p.used.Load() - p.budget; over > 0 {
+			size := int64(1) << (class + minClassBits)
+			p.drop(class, min(len(p.free[class]), int((over+size-1)/size)))
 		}
-		p.free[class] = list
 	}
+}
+
+// trim gives up the frames that nobody needed for a cycle of the collector. It waits for nobody: the
+// collector has more to clean up.
+func (p *Pool) trim() {
+	if !p.mu.TryLock() {
+		return
+	}
+	defer p.mu.Unlock()
+	for class := range p.free {
+		p.drop(class, p.spare[class])
+		p.spare[class] = len(p.free[class])
+	}
+}
+
+// drop removes the last n kept frames of a class. p.mu is held.
+func (p *Pool) drop(class, n int) {
+	list := p.free[class]
+	rest := len(list) - n
+	clear(list[rest:])
+	p.free[class] = list[:rest]
+	p.kept -= int64(n) << (class + minClassBits)
+	p.spare[class] = min(p.spare[class], rest)
+}
+
+// cycle is an object that nobody keeps, so that the collector tells of its next cycle.
+type cycle struct{ _ *cycle }
+
+func trimLater(pool weak.Pointer[Pool]) {
+	runtime.AddCleanup(new(cycle), func(pool weak.Pointer[Pool]) {
+		if p := pool.Value(); p != nil {
+			p.trim()
+			trimLater(pool)
+		}
+	}, pool)
 }
 
 func (p *Pool) newFrame(data []byte) *Frame {
@@ -229,17 +259,9 @@ func (p *Pool) put(f *Frame) {
 	p.returned(size)
 }
 
-// keep stores f for reuse unless its class is full. p.mu is held.
+// keep stores f for reuse. p.mu is held.
 func (p *Pool) keep(f *Frame) {
-	class, size := classOf(len(f.data))
-	if class < 0 {
-		return
-	}
-	limit := keepLarge
-	if size <= largeFrame {
-		limit = int(keepSmallSize / size)
-	}
-	if len(p.free[class]) < limit {
+	if class, size := classOf(len(f.data)); class >= 0 {
 		p.free[class] = append(p.free[class], f)
 		p.kept += size
 	}

@@ -243,8 +243,9 @@ func BenchmarkTryRelease(b *testing.B) {
 func TestLargeFramesLeaveRoom(t *testing.T) {
 	p := NewPool(128 << 20)
 	large := try(t, p, 64<<20)
+	var held []*Frame
 	for range 24 {
-		try(t, p, 2<<20)
+		held = append(held, try(t, p, 2<<20))
 	}
 	if _, ok := p.Try(64<<10 + 1); ok {
 		t.Error("large frames took everything")
@@ -253,13 +254,14 @@ func TestLargeFramesLeaveRoom(t *testing.T) {
 		t.Error("a frame was granted that does not fit")
 	}
 	for range 16 << 20 / (64 << 10) {
-		try(t, p, 64<<10)
+		held = append(held, try(t, p, 64<<10))
 	}
 	if _, ok := p.Try(1); ok || p.Used() != p.Budget() {
 		t.Errorf("over budget: %d of %d", p.Used(), p.Budget())
 	}
 	large.Release()
 	try(t, p, 32<<20)
+	runtime.KeepAlive(held)
 }
 
 // What is kept for reuse never comes on top of the budget.
