@@ -156,6 +156,38 @@ func TestOverBudget(t *testing.T) {
 	held.Release()
 }
 
+// Who has not logged in gets nothing of the budget: the header is answered, the body is discarded.
+func TestLargeFramesOfStrangers(t *testing.T) {
+	w := startBudget(t, 1<<20, nil)
+	held, _ := w.pool.Try(1 << 20)
+	defer held.Release()
+	body := make([]byte, 300_000)
+	stranger := w.dial(t)
+	for _, c := range []struct {
+		op      wire.Operation
+		code    wire.Cmd
+		status  wire.Code
+		evicted wire.EvictionReason
+	}{
+		{wire.OpNonReplicated, wire.CmdPing, 0, 0},
+		{wire.OpNonReplicated, wire.CmdGetStreams, wire.CodeUnauthenticated, 0},
+		{wire.OpSendMessages, 0, 0, wire.EvictNoSession},
+		{wire.OpCreateStream, 0, 0, wire.EvictNoSession},
+		{wire.OpRegister, 0, 0, wire.EvictMalformedLogin},
+	} {
+		h := stranger.header(c.op, c.code, body)
+		if c.op == wire.OpRegister {
+			h.Session, h.Request = 0, 0
+		} else {
+			h.Session, h.Request = 1, 1
+		}
+		stranger.write(frameOf(h, body))
+		if a := stranger.next(); a.Status != c.status || a.evicted != c.evicted {
+			t.Errorf("%v %v: status %v, eviction %v", c.op, c.code, a.Status, a.evicted)
+		}
+	}
+}
+
 // Random bytes behind a valid header, for every operation and code: always one answer, and the
 // process and the budget stay whole.
 func TestRandomBodies(t *testing.T) {
