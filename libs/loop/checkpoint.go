@@ -72,9 +72,14 @@ func (s *snapshot) done(err error) {
 	}
 }
 
-// checkpointDue starts a checkpoint when the journal holds half of its budget. Called in a turn.
+// checkpointBytes is how far the journal grows beyond the last checkpoint: a restart reads it all, at
+// some hundred megabytes a second.
+const checkpointBytes = 512 << 20
+
+// checkpointDue starts a checkpoint when the journal has grown, or holds half of its budget. Called
+// in a turn.
 func (e *Engine) checkpointDue() {
-	if !e.checkpointing && e.tight() {
+	if !e.checkpointing && (e.tight() || e.journal.Used()-e.kept >= checkpointBytes) {
 		e.startCheckpoint(nil)
 	}
 }
@@ -88,7 +93,7 @@ func (e *Engine) startCheckpoint(then func(error)) {
 	s := e.Loop.image(e.Loop.reached)
 	e.Go(func() error { return e.write(s) }, func(err error) {
 		s.done(err)
-		e.checkpointing = false
+		e.checkpointing, e.kept = false, e.journal.Used()
 		if err != nil {
 			e.options.Log.Error("checkpoint failed, the log keeps everything", "dir", e.options.Dir, "error", err)
 		}

@@ -62,6 +62,7 @@ type Engine struct {
 
 	steps         []job  // of a stepped engine, oldest first
 	checkpointing bool   // owned by the loop
+	kept          int64  // bytes the journal held after the last checkpoint; owned by the loop
 	failing       bool   // a round failed; logged once until one succeeds
 	fullAt        uint64 // when one last failed for lack of space
 }

@@ -119,7 +119,7 @@ type Storage struct {
 type Journal struct {
 	// Size of one journal file.
 	FileSize Size `key:"file_size" own:"" default:"64 MiB" range:"1 MiB..1 GiB"`
-	// Journal bytes of one loop. At half of it a checkpoint starts; at nine tenths sends are refused with a retryable status.
+	// Journal bytes of one loop. A checkpoint starts at half of it, and every 512 MiB; at nine tenths sends are refused with a retryable status.
 	Budget Size `key:"budget" own:"" default:"2 GiB" range:"16 MiB.."`
 }
 
