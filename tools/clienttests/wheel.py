@@ -103,6 +103,9 @@ class Checks:
         if hasattr(apache_iggy, "Durability"):
             persisted = apache_iggy.Durability.PERSISTED
             await self.client.create_topic("s1", "t2", 1, durability=persisted, consumer_offset_durability=persisted)
+            options = str((await self.client.get_topic("s1", "t2")).options)
+            for key in ("durability", "consumer_offset_durability"):
+                assert f'HeaderKey.String("{key}"): HeaderValue.String("persisted")' in options, options
         else:
             await self.client.create_topic("s1", "t2", 1, enforce_fsync=True)
         await self.client.send_messages("s1", "t2", 0, [SendMessage("kept")])
