@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -226,6 +227,32 @@ func TestBootWithoutSpace(t *testing.T) {
 			if _, err := x.check(r, x.views, false); err != nil {
 				t.Errorf("%s, then space: %v", what, err)
 			}
+		}
+	}
+}
+
+// TestCheckpointOnAFullDisk: with no free block left a purge still frees its space, because the
+// checkpoint it waits for may use the reserve.
+func TestCheckpointOnAFullDisk(t *testing.T) {
+	x := &run{world: newWorld(), mem: birth(t)}
+	x.requests = 1
+	x.start()
+	x.do("create stream", wire.OpCreateStream, wire.CreateStreamRequest{Name: []byte("s")}.Append(nil))
+	x.createTopic("t", 1)
+	for range 10 {
+		x.produce("t", 0, 200_000)
+	}
+	x.produce("t", 0, 20_000)
+	x.mem.SetCapacity(x.mem.Allocated())
+	x.do("purge", wire.OpPurgeTopic, topicTarget("t"))
+	x.checkpoint()
+	x.steps(20)
+	if x.broken != nil {
+		t.Fatalf("%v\n%s", x.broken, x.said)
+	}
+	for _, f := range x.mem.Files() {
+		if kindOf(f) == "segment" && !strings.HasPrefix(f, "trash/") {
+			t.Fatalf("%s still waits for a checkpoint\n%s", f, x.said)
 		}
 	}
 }
