@@ -1,3 +1,5 @@
+//go:build !poison
+
 package frontdoor
 
 import (
