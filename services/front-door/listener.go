@@ -120,7 +120,7 @@ func (s *Server) closeListeners() {
 		s.web.Close()
 	}
 	if s.quic != nil {
-		s.quic.listener.Close()
+		_ = s.quic.listener.Close()
 	}
 }
 

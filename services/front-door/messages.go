@@ -127,7 +127,7 @@ func (s *Session) verifyBatch() wire.Code {
 		return asCode(err)
 	}
 	var batch wire.BatchHeader
-	batch.Decode(q.Batch)
+	_ = batch.Decode(q.Batch)
 	if batch.MessageCount != q.MessagesCount {
 		return wire.CodeInvalidCommand
 	}

@@ -55,11 +55,11 @@ func (c *quicConn) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stream != nil {
-		c.stream.SetReadDeadline(time.Now())
+		_ = c.stream.SetReadDeadline(time.Now())
 	}
 }
 
-func (c *quicConn) cut() { c.conn.CloseWithError(quicShutdown, "shutdown") }
+func (c *quicConn) cut() { _ = c.conn.CloseWithError(quicShutdown, "shutdown") }
 
 func (c *quicConn) serve() { c.server.converse(c.session, c.next, c.close) }
 
@@ -77,7 +77,7 @@ func (c *quicConn) next() bool {
 	stream.CancelRead(0) // what follows the frame is of no interest; without it the stream would stay open
 	if err != nil && err != errOverBudget {
 		c.core.metrics.badFrames.Inc()
-		stream.Close()
+		_ = stream.Close()
 		return true
 	}
 	if eviction := c.unpark(); eviction != nil {
@@ -106,17 +106,17 @@ func (c *quicConn) allow(size int) {
 	if !c.core.stopping.Load() {
 		limit = limit.Add(c.core.frameTime(size))
 	}
-	c.stream.SetReadDeadline(limit)
+	_ = c.stream.SetReadDeadline(limit)
 }
 
 // reply writes one frame and ends the stream, within the write grace. A client that gave the stream
 // up does no harm; one that does not read loses the connection.
 func (c *quicConn) reply(stream *quic.Stream, b []byte) bool {
-	stream.SetWriteDeadline(time.Now().Add(c.core.cfg.WriteGrace))
+	_ = stream.SetWriteDeadline(time.Now().Add(c.core.cfg.WriteGrace))
 	_, err := stream.Write(b)
 	c.replied = time.Now()
 	if err == nil {
-		stream.Close()
+		_ = stream.Close()
 		return true
 	}
 	stream.CancelWrite(0)
@@ -171,7 +171,7 @@ func (s *Server) listenQUIC() (*quicListener, error) {
 	l := &quicListener{udp: udp}
 	l.transport = &quic.Transport{Conn: udp, VerifySourceAddress: func(net.Addr) bool { return s.connected.Load() >= manyConns }}
 	if l.listener, err = l.transport.Listen(s.quicTLS, s.quicConfig()); err != nil {
-		udp.Close()
+		_ = udp.Close()
 		return nil, err
 	}
 	return l, nil
@@ -179,8 +179,8 @@ func (s *Server) listenQUIC() (*quicListener, error) {
 
 // close ends the socket and whatever is still connected through it.
 func (l *quicListener) close() {
-	l.transport.Close()
-	l.udp.Close()
+	_ = l.transport.Close()
+	_ = l.udp.Close()
 }
 
 func (s *Server) quicConfig() *quic.Config {
@@ -264,7 +264,7 @@ func (s *Server) acceptQUIC() {
 			return
 		}
 		if !s.admit(func() connection { return newQUICConn(s, c) }) {
-			c.CloseWithError(quicShutdown, "too many connections")
+			_ = c.CloseWithError(quicShutdown, "too many connections")
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (s *Session) refuse(header []byte, code wire.Code) {
 	s.call.Reset()
 	s.start, s.now = time.Time{}, time.Time{}
 	s.bound, s.view = s.binding.Load(), s.core.deps.Follower.View()
-	s.header.Decode(header)
+	_ = s.header.Decode(header)
 	s.refused(code)
 }
 

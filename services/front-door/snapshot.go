@@ -42,7 +42,7 @@ func (c *Core) snapshot(spec archiveSpec) ([]byte, error) {
 		if err != nil {
 			return nil, wire.CodeSnapshotFileCompletionFailed
 		}
-		entry.Write(text)
+		_, _ = entry.Write(text)
 	}
 	if archive.Close() != nil || buf.Len()+wire.HeaderSize > wire.MaxFrameSize {
 		return nil, wire.CodeSnapshotFileCompletionFailed

@@ -56,7 +56,7 @@ func (c *webConn) upgrade() bool {
 		InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
-		out.Flush()
+		_ = out.Flush()
 		return false
 	}
 	c.ws.SetReadLimit(-1) // frames are measured before they are read
@@ -128,7 +128,7 @@ func (c *webConn) close() {
 		grace = stopGrace
 	}
 	c.raw.SetDeadline(time.Now().Add(grace))
-	c.ws.Close(websocket.StatusNoStatusRcvd, "")
+	_ = c.ws.Close(websocket.StatusNoStatusRcvd, "")
 	c.conn.close()
 }
 
@@ -145,9 +145,9 @@ func (a *upgradeAnswer) WriteHeader(status int) {
 	if status != http.StatusSwitchingProtocols {
 		a.header.Set("Connection", "close")
 	}
-	a.buffers.WriteString(fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status)))
-	a.header.Write(a.buffers)
-	a.buffers.WriteString("\r\n")
+	_, _ = a.buffers.WriteString(fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status)))
+	_ = a.header.Write(a.buffers)
+	_, _ = a.buffers.WriteString("\r\n")
 }
 
 func (a *upgradeAnswer) Write(b []byte) (int, error) { return a.buffers.Write(b) }
