@@ -100,7 +100,7 @@ func eachExchange(t *testing.T, f func(t *testing.T, e exchange)) {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
-		t.Skip("no transcripts at " + transcripts)
+		t.Fatal("no transcripts at " + transcripts)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
