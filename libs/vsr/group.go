@@ -72,6 +72,9 @@ type Boot struct {
 	View, LogView uint32
 	Commit, Head  uint64
 	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
+	Adopted       []wire.PrepareHeader // newest first, down to Head+1: what the log of LogView has above Head (Output.Adopt)
 	TimeFloor     uint64               // µs; prepares get later timestamps. Birth time of a new group
+	Incarnation   wire.U128            // random for each start, when the policy tells boots apart
+	Started       Tick                 // when the process started
 	State         LogState
 }

@@ -16,22 +16,40 @@ const (
 	InputTick InputKind = iota
 	// InputRequest: a request was admitted here. Answered at once by an Append, or by a Refusal.
 	InputRequest
-	// InputFrame: a frame of another member arrived.
+	// InputFrame: a frame of another member arrived: Header, From, and by command Body or Suffix.
 	InputFrame
-	// InputWritten: every op up to Op is with the operating system.
+	// InputWritten: every op up to Op is with the operating system. Never said of an op that a later
+	// Truncate removed.
 	InputWritten
-	// InputSynced: every op up to Op is on stable storage.
+	// InputSynced: every op up to Op is on stable storage. The same exception.
 	InputSynced
 	// InputWriteFailed: the journal does not hold Op and what follows it. SyncLost says that what
 	// was written before is in doubt too.
 	InputWriteFailed
+	// InputAdopted: the Truncate and Adopt of the Output that carried them are on stable storage.
+	InputAdopted
 	// InputVoteSaved: the Vote asked for last is on stable storage.
 	InputVoteSaved
 	// InputApplied: every op up to Op has been applied.
 	InputApplied
-	// InputAlive and InputDead: the connection to member From works, or stopped working.
+	// InputAlive: member From is heard again.
 	InputAlive
+	// InputDead: member From is not heard any more, and so say enough others that a view change may
+	// start without it (pre-vote, design-arguments 20).
 	InputDead
+	// InputIsolated: as a primary this member no longer hears enough others (step-down,
+	// design-arguments 14); InputReached ends it.
+	InputIsolated
+	InputReached
+	// InputPeerView: member From reports that its view is Op (design-arguments 1, D9).
+	InputPeerView
+	// InputInstalled: a state transfer is complete. The log now begins behind Prepare, which is
+	// committed and applied; what the log held before is gone.
+	InputInstalled
+	// InputTransferFailed: the transfer asked for last brought nothing.
+	InputTransferFailed
+	// InputHandOver: lead no longer, if another member can.
+	InputHandOver
 )
 
 // Request is what a prepare takes from the admitted request.
@@ -57,10 +75,12 @@ type Input struct {
 	BodyHash uint64  // wire.Hash64 of the body, when the policy seals bodies
 	BodyOK   bool    // InputFrame: the body matches its own checksums
 
-	From   uint8        // member index proven by the connection
-	Header *wire.Header // InputFrame
-	Suffix []wire.PrepareHeader
+	From   uint8                // member index proven by the connection
+	Header *wire.Header         // InputFrame
+	Suffix []wire.PrepareHeader // DoViewChange and StartView: decoded and verified, newest first
 
-	Op       uint64 // completions
+	Prepare wire.PrepareHeader // InputInstalled
+
+	Op       uint64 // completions, InputPeerView
 	SyncLost bool   // InputWriteFailed
 }

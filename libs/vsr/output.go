@@ -5,16 +5,25 @@ import "github.com/whippet-mq/whippet/libs/wire"
 // Output is the effects of one Step. The caller owns it and reuses it; Reset keeps the capacity of
 // its slices.
 type Output struct {
-	Vote     Vote      // save it when Vote.Save, answer with InputVoteSaved
-	Truncate uint64    // first op to remove from the log, 0 = none; before Append
-	Append   []Append  // put into the journal; answer with Written, Synced or WriteFailed
-	Send     []Send    // may leave now
-	Commit   uint64    // commit point: apply up to here, then InputApplied. 0 = unchanged
-	Refused  []Refusal // requests that got no op, or lost it
-	Fetch    []Fetch
-	Role     Role // valid when Role.Changed
-	Wake     Tick // next InputTick wanted, 0 = none: an idle group costs nothing
-	Fault    Fault
+	Truncate uint64 // first op to remove from the log, 0 = none; before Append
+	// Adopt: this member takes on the log of view AdoptView without holding all bodies. The headers of
+	// the ops it lacks, newest first, outlive a restart (Boot.Adopted): once it votes with the view's
+	// number it must be able to say which ops the view has. Answer with InputAdopted.
+	Adopt []wire.PrepareHeader
+	// AdoptView is set when Truncate or Adopt must be durable before the core goes on.
+	AdoptView uint32
+	Append    []Append  // put into the journal; answer with Written, Synced or WriteFailed
+	Vote      Vote      // save it when Vote.Save, answer with InputVoteSaved
+	Send      []Send    // may leave now
+	Serve     []Serve   // ranges of the log a member asked for
+	Transfer  Transfer  // valid when Transfer.Wanted
+	Commit    uint64    // commit point: apply up to here, then InputApplied. 0 = unchanged
+	Refused   []Refusal // requests that got no op, or lost it
+	Drop      []Body    // bodies of frames that are not needed any more, or never were
+	Lost      uint64    // ops the members agreed to give up (rule D8), for log and metric
+	Role      Role      // valid when Role.Changed
+	Wake      Tick      // next InputTick wanted, 0 = none: an idle group costs nothing
+	Fault     Fault
 }
 
 // Append is a prepare to put into the log. Its header is complete and sealed: written in front of
@@ -54,13 +63,26 @@ const (
 	WhyWriteFailed     // the journal could not write the prepare
 	WhyHalted          // a sync failed: this log is not to be trusted, the process ends
 	WhySize            // the size is not that of a frame
+	WhyIsolated        // too few members are heard: another one may lead
+	WhyViewChange      // the view changed under the request
 )
 
-// Fetch asks a member for a range of prepares.
-type Fetch struct {
-	From     uint8
+// Serve asks the caller to send member To the ops Low..Top, at most wire.MaxSuffix of them, as
+// RepairPrepare frames in op order, then RepairDone with the last op sent. If the log no longer
+// reaches down to Low, RangeEvicted with its first op goes before.
+type Serve struct {
+	To       uint8
 	Low, Top uint64
 	Nonce    wire.U128
+}
+
+// Transfer asks the caller to fetch the group's state from member From: its log no longer reaches
+// down to what this one needs. Answer with InputInstalled (at op Above or higher) or
+// InputTransferFailed.
+type Transfer struct {
+	Wanted bool
+	From   uint8
+	Above  uint64
 }
 
 // Vote is the durable part of view changes. No frame that names a view leaves before it is saved.
@@ -93,7 +115,10 @@ const (
 
 // Reset empties o for the next Step.
 func (o *Output) Reset() {
-	*o = Output{Append: o.Append[:0], Send: o.Send[:0], Refused: o.Refused[:0], Fetch: o.Fetch[:0]}
+	*o = Output{
+		Adopt: o.Adopt[:0], Append: o.Append[:0], Send: o.Send[:0], Serve: o.Serve[:0],
+		Refused: o.Refused[:0], Drop: o.Drop[:0],
+	}
 }
 
 func (o *Output) refuse(in *Input, code wire.Code, why Why) {

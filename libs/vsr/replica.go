@@ -132,7 +132,8 @@ func (r *Replica) Step(in *Input, out *Output) {
 		r.writeFailed(in, out)
 	case InputApplied:
 		r.reportApplied(in.Op, out)
-	case InputTick, InputAlive, InputDead, InputVoteSaved, InputFrame:
+	case InputTick, InputFrame, InputAdopted, InputVoteSaved, InputAlive, InputDead, InputIsolated, InputReached,
+		InputPeerView, InputInstalled, InputTransferFailed, InputHandOver:
 	default:
 		out.Fault = FaultKind
 	}
