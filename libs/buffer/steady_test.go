@@ -45,19 +45,17 @@ func TestIdleFramesAreGivenUp(t *testing.T) {
 			f.Release()
 		}
 		p.trim()
-		if p.kept != 24<<20 {
-			t.Fatalf("%d bytes kept after a busy cycle", p.kept)
+		if kept := p.idle(); kept != 24<<20 {
+			t.Fatalf("%d bytes kept after a busy cycle", kept)
 		}
 	}
 	try(t, p, 8<<20).Release()
 	p.trim()
-	if p.kept != 8<<20 {
-		t.Errorf("%d bytes kept after one with a single frame", p.kept)
+	if kept := p.idle(); kept != 8<<20 {
+		t.Errorf("%d bytes kept after one with a single frame", kept)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.GC() {
-		p.mu.Lock()
-		kept := p.kept
-		p.mu.Unlock()
+		kept := p.idle()
 		if kept == 0 {
 			break
 		}
