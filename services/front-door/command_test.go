@@ -155,8 +155,8 @@ func TestTargets(t *testing.T) {
 	if a := c.call(wire.OpSendMessages, 0, flipped); a.Status != wire.CodeInvalidMessageChecksum {
 		t.Errorf("flipped payload: %v", a.Status)
 	}
-	if log := w.parts.logs[wire.GroupID(0, 0, 0, 0)]; log.next != 0 {
-		t.Errorf("%d messages were stored", log.next)
+	if n := w.parts.stored(wire.GroupID(0, 0, 0, 0)); n != 0 {
+		t.Errorf("%d messages were stored", n)
 	}
 }
 

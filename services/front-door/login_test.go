@@ -231,12 +231,12 @@ func TestHeartbeat(t *testing.T) {
 func TestLoginOutlastsBusyMetadata(t *testing.T) {
 	w := start(t, nil)
 	refusals := 5
-	w.meta.refuse = func(c *link.Call) bool {
+	w.meta.answer(func(c *link.Call) bool {
 		if refusals--; refusals < 0 {
 			return false
 		}
 		c.Status, c.Reason = wire.CodeTransientNotAccepted, link.ReasonBusy
 		return true
-	}
+	})
 	w.root(t)
 }

@@ -16,21 +16,21 @@ func TestSendIsRepeated(t *testing.T) {
 	c := w.root(t)
 	c.topic("s", "t", 3) // a send that chose anew at each repeat would end on partition 1
 	reasons := []link.Reason{link.ReasonUnknownGroup, link.ReasonBusy, link.ReasonNotPrimary, link.ReasonBehind}
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		if call.Header.Operation != wire.OpSendMessages || len(reasons) == 0 {
 			return false
 		}
 		call.Status, call.Reason = wire.CodeTransientNotAccepted, reasons[0]
 		reasons = reasons[1:]
 		return true
-	}
+	})
 	balanced := wire.Partitioning{Kind: wire.PartitioningBalanced}
 	confirmed, err := wire.DecodeConfirmations(c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", balanced, "m"))))
 	if err != nil || confirmed[0] != (wire.Confirmation{}) {
 		t.Fatalf("%+v %v", confirmed, err)
 	}
-	if want := []uint64{1, 1, 1, 1, 1}; !slices.Equal(w.parts.writes, want) {
-		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	if got, want := w.parts.numbers(), []uint64{1, 1, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("numbers %v, want %v", got, want)
 	}
 }
 
@@ -39,10 +39,10 @@ func TestUnroutable(t *testing.T) {
 	w := start(t, func(c *Config) { c.RouteFor = 50 * time.Millisecond })
 	c := w.root(t)
 	c.topic("s", "t", 1)
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnknownGroup
 		return true
-	}
+	})
 	begun := time.Now()
 	if a := c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")); a.Status != wire.CodeTransientNotAccepted {
 		t.Errorf("send: %v", a.Status)
@@ -50,7 +50,7 @@ func TestUnroutable(t *testing.T) {
 	if spent := time.Since(begun); spent < 50*time.Millisecond || spent > 5*time.Second {
 		t.Errorf("answered after %v", spent)
 	}
-	if n := len(w.parts.writes); n < 3 {
+	if n := len(w.parts.numbers()); n < 3 {
 		t.Errorf("tried %d times", n)
 	}
 }
@@ -62,7 +62,7 @@ func TestTargetVanishesDuringRepeats(t *testing.T) {
 	c, admin := w.root(t), w.root(t)
 	c.topic("s", "t", 1)
 	started := make(chan struct{}, 1)
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		if call.Header.Operation != wire.OpSendMessages {
 			return false
 		}
@@ -72,7 +72,7 @@ func TestTargetVanishesDuringRepeats(t *testing.T) {
 		}
 		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonBehind
 		return true
-	}
+	})
 	body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")
 	c.write(frameOf(c.header(wire.OpSendMessages, 0, body), body))
 	<-started
@@ -88,7 +88,7 @@ func TestRepeatAfterUnknownOutcome(t *testing.T) {
 	w := start(t, nil)
 	c := w.root(t)
 	c.topic("s", "t", 1)
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		if call.Header.Operation != wire.OpSendMessages || len(w.parts.writes) != 1 {
 			return false
 		}
@@ -96,7 +96,7 @@ func TestRepeatAfterUnknownOutcome(t *testing.T) {
 		call.Frame = nil
 		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonViewChange
 		return true
-	}
+	})
 	first := wire.Partitioning{Kind: wire.PartitioningPartition}
 	body := sendBody(t, "s", "t", first, "m")
 	if a := c.call(wire.OpSendMessages, 0, body); a.Status != wire.CodeTransientNotCommitted {
@@ -104,8 +104,8 @@ func TestRepeatAfterUnknownOutcome(t *testing.T) {
 	}
 	c.ok(c.call(wire.OpSendMessages, 0, body))
 	c.ok(c.call(wire.OpSendMessages, 0, body))
-	if want := []uint64{1, 1, 3}; !slices.Equal(w.parts.writes, want) {
-		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	if got, want := w.parts.numbers(), []uint64{1, 1, 3}; !slices.Equal(got, want) {
+		t.Errorf("numbers %v, want %v", got, want)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestRepeatOfABalancedSend(t *testing.T) {
 	c := w.root(t)
 	c.topic("s", "t", 3)
 	var groups []uint64
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		if call.Header.Operation != wire.OpSendMessages {
 			return false
 		}
@@ -127,7 +127,7 @@ func TestRepeatOfABalancedSend(t *testing.T) {
 		call.Frame = nil
 		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonViewChange
 		return true
-	}
+	})
 	body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningBalanced}, "m")
 	if a := c.call(wire.OpSendMessages, 0, body); a.Status != wire.CodeTransientNotCommitted {
 		t.Fatalf("status %v", a.Status)
@@ -147,15 +147,15 @@ func TestDiskFullIsPassedOn(t *testing.T) {
 	w := start(t, nil)
 	c := w.root(t)
 	c.topic("s", "t", 1)
-	w.parts.refuse = func(call *link.Call) bool {
+	w.parts.answer(func(call *link.Call) bool {
 		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonDiskFull
 		return true
-	}
+	})
 	if a := c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "m")); a.Status != wire.CodeTransientNotAccepted {
 		t.Errorf("status %v", a.Status)
 	}
-	if len(w.parts.writes) != 1 {
-		t.Errorf("tried %d times", len(w.parts.writes))
+	if n := len(w.parts.numbers()); n != 1 {
+		t.Errorf("tried %d times", n)
 	}
 }
 
@@ -180,8 +180,8 @@ func TestRepeatOfANumberedWrite(t *testing.T) {
 		numbering.request = request
 		numbering.ok(numbering.call(wire.OpSendMessages, 0, body))
 	}
-	if want := []uint64{1, 2, 1, 2, 1, 4, 2}; !slices.Equal(w.parts.writes, want) {
-		t.Errorf("numbers %v, want %v", w.parts.writes, want)
+	if got, want := w.parts.numbers(), []uint64{1, 2, 1, 2, 1, 4, 2}; !slices.Equal(got, want) {
+		t.Errorf("numbers %v, want %v", got, want)
 	}
 }
 

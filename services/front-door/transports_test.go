@@ -266,11 +266,11 @@ func TestTransportsStop(t *testing.T) {
 		c.topic("s", "t", 1)
 		arrived, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		w.parts.refuse = func(*link.Call) bool {
+		w.parts.answer(func(*link.Call) bool {
 			once.Do(func() { close(arrived) })
 			<-goOn
 			return false
-		}
+		})
 		body := sendBody(t, "s", "t", wire.Partitioning{Kind: wire.PartitioningPartition}, "x")
 		c.write(frameOf(c.header(wire.OpSendMessages, 0, body), body))
 		<-arrived

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,13 @@ func (m *fakeMetadata) Changed() <-chan struct{} {
 	return m.changed
 }
 
+// answer has the calls from here on answered by with where that returns true. It runs under mu.
+func (m *fakeMetadata) answer(with func(*link.Call) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = with
+}
+
 func (m *fakeMetadata) Serve(c *link.Call) {
 	m.calls.Add(1)
 	m.mu.Lock()
@@ -156,6 +164,27 @@ type fakeLog struct {
 	batches []byte
 	next    uint64
 	offsets map[[2]uint32]uint64
+}
+
+// answer has the calls from here on answered by with where that returns true. It runs under mu.
+func (f *fakePartitions) answer(with func(*link.Call) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuse = with
+}
+
+// numbers are the sequence numbers of sends so far.
+func (f *fakePartitions) numbers() []uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.writes)
+}
+
+// stored is the number of messages in a partition.
+func (f *fakePartitions) stored(group uint64) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.logs[group].next
 }
 
 func (f *fakePartitions) Serve(c *link.Call) {

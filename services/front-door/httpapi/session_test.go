@@ -109,17 +109,18 @@ func TestUnconfirmedWrites(t *testing.T) {
 		{wire.CodeTransientNotCommitted, link.ReasonClosing, 504, 504, 504, ""},
 		{wire.CodeTransientNotAccepted, link.ReasonClosing, 503, 58, 58, "1"},
 	} {
-		w.refuse = func(c *link.Call) bool {
+		refuse := func(c *link.Call) bool {
 			c.Status, c.Reason = test.code, test.reason
 			return c.Header.Operation.Partition()
 		}
+		w.refuse.Store(&refuse)
 		a := w.root("POST", "/streams/s/topics/t/messages", one).want(t, test.status, test.produce)
 		if got := a.Header.Get("Retry-After"); got != test.retry {
 			t.Errorf("Retry-After %q, want %q", got, test.retry)
 		}
 		w.root("PUT", "/streams/s/topics/t/consumer-offsets", `{"partition_id":0,"offset":0}`).want(t, test.status, test.offset)
 	}
-	w.refuse = nil
+	w.refuse.Store(nil)
 	w.root("GET", "/streams/s/topics/t/messages", "").want(t, 200).contains(t, `"messages":[]`)
 }
 
@@ -128,13 +129,14 @@ func TestWritesInFlight(t *testing.T) {
 	w := start(t, nil)
 	w.topic()
 	arrived, open := make(chan struct{}, writesPerCaller), make(chan struct{})
-	w.refuse = func(c *link.Call) bool {
+	refuse := func(c *link.Call) bool {
 		if c.Header.Operation == wire.OpSendMessages {
 			arrived <- struct{}{}
 			<-open
 		}
 		return false
 	}
+	w.refuse.Store(&refuse)
 	var wg sync.WaitGroup
 	for range writesPerCaller {
 		wg.Go(func() { w.root("POST", "/streams/s/topics/t/messages", one).want(t, 201) })

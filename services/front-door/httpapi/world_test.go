@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ type world struct {
 	meta  *metadatareplica.Replica
 	base  string
 	token string // of root
-	// refuse answers calls to partitions instead when it returns true.
-	refuse func(c *link.Call) bool
+	// refuse answers calls to partitions instead when it returns true. Calls come on several goroutines.
+	refuse atomic.Pointer[func(c *link.Call) bool]
 }
 
 const testSecret = "a-secret-of-the-tests"
@@ -50,7 +51,7 @@ type gate struct {
 
 // Serve implements link.Service.
 func (g gate) Serve(c *link.Call) {
-	if g.w.refuse != nil && g.w.refuse(c) {
+	if refuse := g.w.refuse.Load(); refuse != nil && (*refuse)(c) {
 		c.Finish()
 		return
 	}
