@@ -2,8 +2,8 @@ package frontdoor
 
 import (
 	"encoding/binary"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
@@ -70,17 +70,21 @@ func TestFactsAreShared(t *testing.T) {
 
 // A replica that does not answer is answered for with what was known last.
 func TestFactsOfASilentReplica(t *testing.T) {
-	h := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: 9} }}
-	f := newFacts(func(uint64) link.Service { return h }, 20*time.Millisecond)
-	var group sync.WaitGroup
-	group.Go(func() { h.release() })
-	if got := f.get([]uint64{5}, nil)[0]; got.Messages != 9 {
-		t.Fatalf("%+v", got)
-	}
-	group.Wait()
-	if got := f.get([]uint64{5, 6}, nil); got[0].Messages != 9 || got[1] != (link.Fact{}) {
-		t.Errorf("%+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: 9} }}
+		f := newFacts(func(uint64) link.Service { return h }, time.Second)
+		go h.release()
+		if got := f.get([]uint64{5}, nil)[0]; got.Messages != 9 {
+			t.Fatalf("%+v", got)
+		}
+		asked := time.Now()
+		if got := f.get([]uint64{5, 6}, nil); got[0].Messages != 9 || got[1] != (link.Fact{}) {
+			t.Errorf("%+v", got)
+		}
+		if took := time.Since(asked); took != time.Second {
+			t.Errorf("waited %v", took)
+		}
+	})
 }
 
 func TestFactsWithoutAReplica(t *testing.T) {
