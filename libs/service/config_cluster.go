@@ -26,8 +26,6 @@ type Cluster struct {
 	Enabled bool `key:"enabled" default:"false" use:"refuse: this version runs standalone"`
 	// Name of the cluster, hashed into its permanent id. A data directory keeps the name it was made with.
 	Name string `key:"name" default:"iggy-cluster" env:"WHIPPET_CLUSTER_NAME" use:""`
-	// Metadata replicas of a cluster of services: `id=host:port,…`, the same text on every process. The port is that of the replica plane, the service plane is on the next one.
-	Metadata string `key:"metadata" own:"" env:"=WHIPPET_METADATA" use:"none: this version runs standalone"`
 	// The cluster also has reference nodes. The same on every node.
 	Mixed bool `key:"mixed" own:"" default:"false" use:"refuse: this version runs standalone"`
 	// Silence of the primary after which a view change starts.

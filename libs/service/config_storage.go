@@ -131,8 +131,8 @@ type Metadata struct {
 	JournalSlots int `key:"journal_slots" default:"1024" use:"none: the journal has no slots"`
 	// Sessions the client table holds. When it is full of live sessions, logins are refused with a retryable status.
 	ClientsTableMax int `key:"clients_table_max" default:"65536" range:"2..65536"`
-	// Roster of metadata replicas, `id=host:port,...`, the same text on every process.
-	Roster string `key:"roster" env:"=WHIPPET_METADATA" use:"refuse: this version runs standalone"`
+	// Roster of metadata replicas, `id=host:port,...`, the same text on every process. The port is that of the replica plane, the service plane is on the next one.
+	Roster string `key:"roster" env:"=WHIPPET_METADATA" use:"none: this version runs standalone"`
 }
 
 // Partition sizes a partition group.

@@ -15,11 +15,11 @@ type Peer struct {
 	Service string // host:port of its service plane, empty when peers tell each other
 }
 
-// MetadataRoster reads cluster.metadata: "id=host:port,...". The port is that of the replica plane;
+// MetadataRoster reads metadata.roster: "id=host:port,...". The port is that of the replica plane;
 // the service plane of a metadata replica is on the next one.
 func (c *Config) MetadataRoster() ([]Peer, error) {
 	var roster []Peer
-	for entry := range strings.SplitSeq(c.Cluster.Metadata, ",") {
+	for entry := range strings.SplitSeq(c.Metadata.Roster, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 
 func TestMetadataRoster(t *testing.T) {
 	c := &Config{}
-	c.Cluster.Metadata = "0=meta-0:9090, 1=10.0.0.2:9190,7=[::1]:9290"
+	c.Metadata.Roster = "0=meta-0:9090, 1=10.0.0.2:9190,7=[::1]:9290"
 	roster, err := c.MetadataRoster()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestMetadataRoster(t *testing.T) {
 		"0=a:65535":         "a port of",
 		"0=a:http":          "a port of",
 	} {
-		c.Cluster.Metadata = text
+		c.Metadata.Roster = text
 		if _, err := c.MetadataRoster(); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: %v, want %q", text, err, problem)
 		}
