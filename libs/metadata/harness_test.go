@@ -35,7 +35,7 @@ func client(n uint64) wire.U128 { return wire.U128{Lo: n, Hi: 7} }
 func (l *log) commit(h wire.PrepareHeader, body []byte) Reply {
 	l.now++
 	h.Command, h.Group = wire.CommandPrepare, wire.MetadataGroup
-	h.Op, h.Timestamp = l.v.Op+1, l.now
+	h.Op, h.Timestamp, h.Cluster = l.v.Op+1, l.now, testCluster
 	h.Size = uint32(wire.HeaderSize + len(body))
 	l.prepares = append(l.prepares, prepare{h, slices.Clone(body)})
 	var reply Reply
