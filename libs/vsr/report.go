@@ -1,0 +1,8 @@
+package vsr
+
+// ViewChanging reports whether a view change is under way here: whoever runs many groups bounds how
+// many do that at once (design-arguments 20).
+func (r *Replica) ViewChanging() bool { return r.status == statusViewChange }
+
+// Leader is the member that leads the current view.
+func (r *Replica) Leader() uint8 { return r.leader() }
