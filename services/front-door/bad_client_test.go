@@ -123,7 +123,7 @@ func TestSlowFrames(t *testing.T) {
 
 // A reader that stops reading is cut off instead of holding a reply for ever.
 func TestReaderThatStops(t *testing.T) {
-	w := start(t, func(c *Config) { c.WriteGrace = 100 * time.Millisecond })
+	w := start(t, func(c *Config) { c.WriteGrace = 500 * time.Millisecond })
 	c := w.root(t)
 	c.topic("s", "t", 1)
 	big := make([]byte, 4<<20)

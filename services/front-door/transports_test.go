@@ -242,7 +242,7 @@ func TestTransportsOverBudget(t *testing.T) {
 
 // A client that does not read is cut off instead of holding a reply for ever.
 func TestTransportsCutOffSlowReaders(t *testing.T) {
-	each(t, func(c *Config) { c.WriteGrace = 200 * time.Millisecond }, func(t *testing.T, w *world, dial func() *client) {
+	each(t, func(c *Config) { c.WriteGrace = 500 * time.Millisecond }, func(t *testing.T, w *world, dial func() *client) {
 		maker := w.root(t)
 		maker.topic("s", "t", 1)
 		for range 4 {
