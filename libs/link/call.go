@@ -40,6 +40,7 @@ type Call struct {
 	Connection   wire.U128
 	MaxReply     int      // polls: bytes of the reply frame if more than one message is in it, 0: the service's own bound
 	InFlight     []uint32 // join: partitions of the consumer group with polled but uncommitted data
+	Deadline     uint32   // ms the caller waits for an answer of another process, 0: the link's own bound
 
 	// Frame holds the request's bytes and Body is a sub-slice of it. The service takes the frame
 	// over by setting Frame to nil; otherwise the caller releases it after Finish.
@@ -58,11 +59,16 @@ type Call struct {
 	Commit   uint64
 	Time     uint64 // prepare time, µs; 0 = echo the request's
 	View     uint32
+	Primary  uint8         // member index of the group's primary as far as known, wire.NoPrimary otherwise
 	Out      []byte        // small body; the service appends to Out[:0], capacity is kept
 	OutFrame *buffer.Frame // large reply: 256 free bytes, then the body; the caller releases it
 
-	done chan struct{}
+	done  chan struct{}
+	owner finisher // of a call that came from a connection; nil: the owner waits on done
 }
+
+// finisher owns calls and is told of their end instead of waiting for it. finished must not block.
+type finisher interface{ finished(c *Call) }
 
 // Reason says why a request was refused with a retryable status.
 type Reason uint8
@@ -77,18 +83,25 @@ const (
 	ReasonBudget
 	ReasonViewChange
 	ReasonClosing
+	ReasonUnreachable // no connection to the process that was asked
 )
 
 // NewCall returns an idle Call.
-func NewCall() *Call { return &Call{done: make(chan struct{}, 1)} }
+func NewCall() *Call { return &Call{done: make(chan struct{}, 1), Primary: wire.NoPrimary} }
 
 // Reset clears request and answer, keeping Out's capacity.
 func (c *Call) Reset() {
-	*c = Call{done: c.done, Out: c.Out[:0]}
+	*c = Call{done: c.done, owner: c.owner, Out: c.Out[:0], Primary: wire.NoPrimary}
 }
 
 // Finish hands the answered call back to its owner. Exactly once per Serve.
-func (c *Call) Finish() { c.done <- struct{}{} }
+func (c *Call) Finish() {
+	if c.owner != nil {
+		c.owner.finished(c)
+		return
+	}
+	c.done <- struct{}{}
+}
 
 // Refuse answers with a status and finishes.
 func (c *Call) Refuse(code wire.Code, why Reason) {
