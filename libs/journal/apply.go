@@ -17,6 +17,9 @@ func (r *recovery) apply(e *event) {
 	if g == nil {
 		return
 	}
+	if e.kind != KindPrepare {
+		g.turned = e.lsn
+	}
 	switch e.kind {
 	case KindPrepare:
 		entry := Entry{LSN: e.lsn, length: e.length}
@@ -28,20 +31,39 @@ func (r *recovery) apply(e *event) {
 			entry.At.decode(e.raw[len(e.raw)-locationSize:])
 		}
 		r.insert(g, entry)
+		if !g.imaged(r, e.lsn) {
+			g.appended(e.op)
+		}
+		if e.op <= g.base {
+			return // it may be of a later life, whose beginning is lost
+		}
 	case KindTruncate:
 		g.truncate(e.op)
+		if !g.imaged(r, e.lsn) {
+			g.disown(e.op)
+		}
+		return // what it removes shows only in what follows
+	case KindAdopt:
+		r.adopt(g, e)
+		return
 	case KindBorn, KindGone:
 		if e.lsn < r.images.at && (g.log.Image != nil || g.lost) {
 			// The image is of a later life, the entries so far of an earlier one.
 			g.log.Entries, g.known = nil, g.base
+			if g.lost {
+				g.log.Adopted, g.log.AdoptView = nil, 0
+			}
 			break
 		}
-		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}}
+		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}, turned: e.lsn}
 	default:
 		r.damage(e.file, e.pos, e.size, "unknown record "+e.kind.String())
 		g.fault(FaultRecord, e.op, e.op, e.lsn)
 	}
 	g.proven = len(r.windows)
+	if e.kind == KindBorn || e.kind == KindGone {
+		g.named = g.proven
+	}
 }
 
 // noteHead keeps the heads by which a checkpoint decides what files may go.
@@ -53,6 +75,8 @@ func (r *recovery) noteHead(e *event) {
 		return
 	case KindTruncate:
 		op = e.op - 1
+	case KindAdopt:
+		return
 	}
 	e.file.heads.lower(e.group, op)
 	r.undo = append(r.undo, undo{e.group, op, e.file.first, e.lsn + LSN(e.size)})
@@ -69,7 +93,8 @@ func (r *recovery) spoiled(e *event) {
 		return
 	}
 	if e.kind != KindPrepare {
-		if e.lsn >= r.images.at || e.kind == KindTruncate {
+		g.turned = e.lsn
+		if e.lsn >= r.images.at || e.kind == KindTruncate || g.lost {
 			g.fault(FaultRecord, e.op, e.op, e.lsn)
 		}
 		return
@@ -78,8 +103,14 @@ func (r *recovery) spoiled(e *event) {
 	if !e.header(&entry.Header) || entry.Header.Verify() != nil {
 		entry.Header = wire.PrepareHeader{Group: e.group, Op: e.op}
 	}
+	proof := e.op > g.head()
 	r.insert(g, entry)
-	g.proven = len(r.windows)
+	if !g.imaged(r, e.lsn) {
+		g.appended(e.op)
+	}
+	if proof { // else it may stand behind a truncate record that is lost
+		g.proven = len(r.windows)
+	}
 }
 
 // insert puts an entry into g: at the head, into a hole, or in the place of the same entry (a
@@ -134,7 +165,7 @@ func (g *groupState) truncate(op uint64) {
 }
 
 // applySynced takes a synced record: a durable position, and the heads of the groups touched since
-// the position in its group field. The heads show which groups the unreadable ranges hit.
+// the position in its group field. The heads, and the positions of records that were no prepares, show which groups the unreadable ranges hit.
 func (r *recovery) applySynced(e *event) {
 	r.synced = max(r.synced, LSN(e.op))
 	if r.resolved == len(r.windows) || LSN(e.group) > r.windows[r.resolved].from {
@@ -144,6 +175,10 @@ func (r *recovery) applySynced(e *event) {
 		group, head := le.Uint64(b), le.Uint64(b[8:])
 		g := r.group(group, e.lsn)
 		switch {
+		case head != digestGone && head&turnMark != 0:
+			if at := LSN(head &^ turnMark); g != nil && at > g.turned && at >= min(r.images.at, r.files[0].first) {
+				g.fault(FaultRecord, g.head(), g.head(), e.lsn)
+			}
 		case g == nil || g.log.Gone && head == digestGone || head <= g.base && !g.lost:
 		case head == digestGone:
 			g.fault(FaultRecord, g.head(), g.head(), e.lsn)

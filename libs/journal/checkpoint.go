@@ -108,10 +108,11 @@ func (w *imageWriter) write(at LSN, images []Image, o Owner) error {
 		m := &images[i]
 		table = le.AppendUint64(table, m.Group)
 		table = le.AppendUint64(table, uint64(w.pos))
-		m.putHeader(head[:])
+		stored := m.stored()
+		m.putHeader(head[:], stored)
 		w.add(head[:])
-		w.add(m.State)
-		w.add(make([]byte, -len(m.State)&7))
+		w.add(stored)
+		w.add(make([]byte, -len(stored)&7))
 	}
 	h := checkpointHead{at: at, count: uint64(len(images)), table: w.pos, hash: wire.Hash64(table)}
 	h.length = w.pos + int64(len(table)) + checkpointHeader

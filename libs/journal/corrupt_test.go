@@ -65,6 +65,9 @@ func silent(t *testing.T, j *Journal, rec *Recovered, want model) (list []string
 			continue
 		}
 		ops, w := opsOf(t, j, g), want[g.Group]
+		if !g.AdoptUnsure && (!slices.Equal(g.Adopted, w.adopted) || g.AdoptView != w.view) {
+			list = append(list, fmt.Sprintf("group %d has adopted %d of view %d, want %d of %d", g.Group, len(g.Adopted), g.AdoptView, len(w.adopted), w.view))
+		}
 		if _, known := want[g.Group]; !known && len(rec.Corrupt) == 0 {
 			list = append(list, fmt.Sprintf("group %d is back", g.Group))
 		} else if len(ops) != len(w.hashes) {

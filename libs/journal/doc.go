@@ -14,7 +14,8 @@
 // 8 bytes and a 32-byte footer. Header and payload have separate checksums and the footer repeats
 // group, op and length, so that one damaged place always leaves the name of what it hit. After each
 // sync a "synced" record says up to where the log was durable and lists the groups touched since the
-// one before with their heads; it tells which groups a larger damage cannot have hit.
+// one before with their heads and the position of the last
+// record of each that is no prepare; it tells which groups a larger damage cannot have hit.
 //
 // # Recovery
 //

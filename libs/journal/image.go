@@ -11,7 +11,8 @@ import (
 //	header   0 magic 8 · 8 version u32 · 12 loop u32 · 16 node 16 · 32 lsn u64 · 40 images u64 ·
 //	         48 table position u64 · 56 table hash u64 · 64 file length u64 · 72 hash u64
 //	images   each 0 magic u32 · 4 flags u32 · 8 group · 16 op · 24 commit · 32 state length · 40 state hash ·
-//	         48 head 256 · 304 hash u64, then the state, padded to 8
+//	         48 head 256 · 304 hash u64, then the state, padded to 8; with imageAdopted the payload of
+//	         an adopt record stands in front of the state, and length and hash count it in
 //	table    per image: group u64 · position u64
 //	trailer  the header again
 //
@@ -23,7 +24,7 @@ const (
 	imageHeader      = 312
 	tableEntry       = 16
 
-	imageFenced, imageSettled = 1, 2
+	imageFenced, imageSettled, imageAdopted = 1, 2, 4
 )
 
 type checkpointHead struct {
@@ -65,8 +66,18 @@ func (h *checkpointHead) decode(b []byte, o Owner) (reason string, foreign bool)
 	return "", false
 }
 
-// putHeader writes the image's header to the first 312 bytes of b.
-func (m *Image) putHeader(b []byte) {
+func (m *Image) adopts() bool { return m.AdoptView != 0 || len(m.Adopted) > 0 }
+
+// stored is what stands behind the image's header.
+func (m *Image) stored() []byte {
+	if !m.adopts() {
+		return m.State
+	}
+	return append(appendAdopted(nil, m.AdoptView, m.Adopted), m.State...)
+}
+
+// putHeader writes the image's header, with stored behind it, to the first 312 bytes of b.
+func (m *Image) putHeader(b, stored []byte) {
 	b = b[:imageHeader]
 	var flags uint32
 	if m.Fenced {
@@ -75,13 +86,16 @@ func (m *Image) putHeader(b []byte) {
 	if m.Settled {
 		flags |= imageSettled
 	}
+	if m.adopts() {
+		flags |= imageAdopted
+	}
 	le.PutUint32(b, imageMagic)
 	le.PutUint32(b[4:], flags)
 	le.PutUint64(b[8:], m.Group)
 	le.PutUint64(b[16:], m.Op)
 	le.PutUint64(b[24:], m.Commit)
-	le.PutUint64(b[32:], uint64(len(m.State)))
-	le.PutUint64(b[40:], wire.Hash64(m.State))
+	le.PutUint64(b[32:], uint64(len(stored)))
+	le.PutUint64(b[40:], wire.Hash64(stored))
 	copy(b[48:304], m.Head[:])
 	le.PutUint64(b[304:], wire.Hash64(b[:304]))
 }
@@ -103,7 +117,11 @@ func (m *Image) decode(b []byte) (size int64, known, whole bool) {
 		return int64(len(b)), true, false
 	}
 	m.State = b[imageHeader : imageHeader+n : imageHeader+n]
-	return imageHeader + int64(n+7)&^7, true, wire.Hash64(m.State) == le.Uint64(b[40:])
+	whole = wire.Hash64(m.State) == le.Uint64(b[40:])
+	if whole && flags&imageAdopted != 0 {
+		m.AdoptView, m.Adopted, m.State, whole = decodeAdopted(m.State, m.Group)
+	}
+	return imageHeader + int64(n+7)&^7, true, whole
 }
 
 // imageSet is what one checkpoint file yields.

@@ -60,7 +60,8 @@ type Journal struct {
 	durable    LSN // everything below is synced
 	marked     LSN // position of the last synced record's claim
 	touched    headList
-	digestFrom LSN // touched covers the records from here on
+	turned     headList // positions of the last records that are no prepares, of the groups in touched
+	digestFrom LSN      // touched covers the records from here on
 
 	arena  []byte
 	vec    [][]byte

@@ -15,8 +15,10 @@ import (
 
 // The model of a journal: what each group must hold after any prefix of the records written.
 type modelGroup struct {
-	hashes []uint64 // body hash of op i+1
-	commit int
+	hashes  []uint64 // body hash of op i+1
+	commit  int
+	adopted []wire.PrepareHeader // ops above, newest first
+	view    uint32
 }
 
 type model map[uint64]modelGroup
@@ -24,20 +26,22 @@ type model map[uint64]modelGroup
 func (m model) clone() model {
 	c := maps.Clone(m)
 	for id, g := range c {
-		g.hashes = slices.Clone(g.hashes)
+		g.hashes, g.adopted = slices.Clone(g.hashes), slices.Clone(g.adopted)
 		c[id] = g
 	}
 	return c
 }
 
 func (m model) equal(o model) bool {
-	return maps.EqualFunc(m, o, func(a, b modelGroup) bool { return slices.Equal(a.hashes, b.hashes) })
+	return maps.EqualFunc(m, o, func(a, b modelGroup) bool {
+		return slices.Equal(a.hashes, b.hashes) && slices.Equal(a.adopted, b.adopted) && a.view == b.view
+	})
 }
 
 func (m model) String() string {
 	s := ""
 	for _, id := range slices.Sorted(maps.Keys(m)) {
-		s += fmt.Sprintf("%d:%d ", id, len(m[id].hashes))
+		s += fmt.Sprintf("%d:%d+%d@%d ", id, len(m[id].hashes), len(m[id].adopted), m[id].view)
 	}
 	return s
 }
@@ -48,8 +52,20 @@ func (m model) apply(r *Record) {
 	switch r.Kind {
 	case KindPrepare:
 		g.hashes = append(g.hashes, wire.Hash64(r.Frame[wire.HeaderSize:])^r.At.Hash)
+		g.adopted = g.adopted[:max(0, len(g.adopted)-1)]
 	case KindTruncate:
-		g.hashes = g.hashes[:r.Op-1]
+		head := uint64(len(g.hashes))
+		g.adopted = g.adopted[len(g.adopted)-int(min(uint64(len(g.adopted)), max(r.Op, head+1)-head-1)):]
+		g.hashes = g.hashes[:min(head, r.Op-1)]
+	case KindAdopt:
+		g.view, g.adopted = le.Uint32(r.Frame), nil
+		for b := r.Frame[8:]; len(b) > 0; b = b[wire.HeaderSize:] {
+			var h wire.PrepareHeader
+			if err := h.Decode(b); err != nil {
+				panic(err)
+			}
+			g.adopted = append(g.adopted, h)
+		}
 	case KindBorn:
 		g = modelGroup{}
 	case KindGone:
@@ -144,6 +160,7 @@ func (r *rig) found(rec *Recovered) model {
 			}
 			mg.hashes = append(mg.hashes, wire.Hash64(body)^e.At.Hash)
 		}
+		mg.adopted, mg.view = g.Adopted, g.AdoptView
 		m[g.Group] = mg
 	}
 	n := 0
@@ -183,6 +200,10 @@ func (r *rig) round() (*Round, []model) {
 			rec.Kind, rec.Op = KindTruncate, uint64(g.commit+1+r.rng.IntN(len(g.hashes)-g.commit))
 		case x == 1:
 			rec.Kind, rec.Op = KindGone, 0
+		case x == 4:
+			rec = AdoptRecord(id, r.rng.Uint32N(9)+1, r.headers(id, rec.Op, r.rng.IntN(6)))
+		case x == 5 && len(g.adopted) > 0:
+			rec.Kind, rec.Op = KindTruncate, rec.Op+uint64(r.rng.IntN(len(g.adopted)+1))
 		case x == 2:
 			rec.Frame = frame(id, rec.Op, nil)
 			rec.At = Location{Segment: r.rng.Uint64(), Pos: 77, Len: 100_000, Hash: r.rng.Uint64()}
@@ -202,6 +223,16 @@ func (r *rig) round() (*Round, []model) {
 		states = append(states, m.clone())
 	}
 	return round, states
+}
+
+// headers makes n headers of ops from low on, newest first.
+func (r *rig) headers(id, low uint64, n int) (list []wire.PrepareHeader) {
+	for i := range uint64(n) {
+		h := wire.PrepareHeader{Command: wire.CommandPrepare, Operation: wire.OpSendMessages, Group: id, Op: low + uint64(n) - 1 - i, Client: wire.U128{Lo: r.rng.Uint64()}}
+		h.Checksum = h.Identity()
+		list = append(list, h)
+	}
+	return list
 }
 
 // step does one random thing; errCrash if the process died in it.
@@ -255,7 +286,7 @@ func (r *rig) checkpoint() error {
 	var images []Image
 	for _, id := range slices.Sorted(maps.Keys(r.now)) {
 		g := r.now[id]
-		m := Image{Group: id, Op: uint64(g.commit), Commit: uint64(g.commit)}
+		m := Image{Group: id, Op: uint64(g.commit), Commit: uint64(g.commit), Adopted: g.adopted, AdoptView: g.view}
 		for _, h := range g.hashes[:g.commit] {
 			m.State = binary.LittleEndian.AppendUint64(m.State, h)
 		}

@@ -131,7 +131,7 @@ func (j *Journal) readImages(r *recovery, checkpoints []LSN) {
 	r.out.Checkpoint = r.images.at
 	for i := range r.images.images {
 		m := &r.images.images[i]
-		r.groups[m.Group] = &groupState{log: GroupLog{Group: m.Group, Image: m}, base: m.Op}
+		r.groups[m.Group] = &groupState{log: GroupLog{Group: m.Group, Image: m, Adopted: m.Adopted, AdoptView: m.AdoptView}, base: m.Op}
 		r.order = append(r.order, m.Group)
 	}
 	for _, id := range r.images.damaged {
@@ -175,8 +175,8 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 	}
 	first = (first + 4095) &^ 4095
 	in := map[*logFile]bool{}
-	for _, f := range r.files {
-		if f.first >= r.out.End || f.end == fileHeaderSize && !f.damaged {
+	for i, f := range r.files {
+		if f.first >= r.out.End || r.empty(i) {
 			continue
 		}
 		in[f] = true
@@ -199,6 +199,17 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 	}
 	j.digestFrom = j.Position()
 	return nil
+}
+
+// empty reports whether nothing stands in file i and in those behind it. An empty file between others
+// stays: the one behind it says that the log before ended there.
+func (r *recovery) empty(i int) bool {
+	for _, f := range r.files[i:] {
+		if f.first < r.out.End && (f.end > fileHeaderSize || f.damaged) {
+			return false
+		}
+	}
+	return true
 }
 
 // seal makes what was recovered durable, starts the new file and then lets go of what is no part of

@@ -39,6 +39,9 @@ type groupState struct {
 	lost   bool   // the image is damaged: base is not known
 	known  uint64 // head that the log claims
 	proven int    // windows known not to have hit this group
+
+	turned LSN // last record that is no prepare
+	named  int // windows known not to have hit an adopt record that counts
 }
 
 func (g *groupState) head() uint64 { return max(g.base, g.log.Head()) }
@@ -259,6 +262,7 @@ func (r *recovery) conclude(g *groupState) {
 	if g.log.Gone {
 		return
 	}
+	g.log.Commit = g.committed()
 	if g.log.Image != nil && g.log.Image.Fenced {
 		g.fault(FaultFenced, g.base+1, 0, r.images.at)
 	}
@@ -286,9 +290,28 @@ func (r *recovery) conclude(g *groupState) {
 	if g.log.Image != nil && g.log.Image.Settled {
 		explained = max(explained, r.covered())
 	}
+	named := max(g.named, r.resolved)
+	if g.log.Image != nil {
+		named = max(named, r.covered())
+	}
+	g.log.AdoptUnsure = named < len(r.windows)
 	if explained < len(r.windows) {
 		g.fault(FaultUnsure, next, 0, r.windows[explained].from)
 	}
+}
+
+// committed is the highest commit point that the image and the good entries know.
+func (g *groupState) committed() uint64 {
+	op := g.base
+	if g.log.Image != nil {
+		op = max(op, g.log.Image.Commit)
+	}
+	for i := range g.log.Entries {
+		if e := &g.log.Entries[i]; !e.Damaged {
+			op = max(op, e.Header.Commit)
+		}
+	}
+	return op
 }
 
 // covered is the number of windows that lie below the checkpoint.

@@ -21,12 +21,19 @@ type Kind uint8
 const (
 	// KindPrepare appends an entry: Record.Op must be one above the group's head.
 	KindPrepare Kind = 1
-	// KindTruncate removes the entries from Op on.
+	// KindTruncate removes the entries and the adopted headers from Op on.
 	KindTruncate Kind = 2
 	// KindBorn starts an empty group; what an earlier group of this id left is dropped.
 	KindBorn Kind = 3
 	// KindGone ends a group and drops its entries and image.
 	KindGone Kind = 4
+
+	// KindAdopt says which ops the log of a view has above the group's head, in place of what an
+	// earlier one said; see AdoptRecord and GroupLog.Adopted. An entry that is appended takes the
+	// place of its adopted header, and of those below. A truncate record removes the adopted headers
+	// from its Op on with the entries, so all of them if Op is not above the head: to keep their
+	// names, an adopt record follows it in the same round. Born and gone drop them.
+	KindAdopt Kind = 6
 
 	// kindSynced is the journal's own: op is the position known durable when it was written.
 	kindSynced Kind = 5
@@ -42,6 +49,8 @@ func (k Kind) String() string {
 		return "born"
 	case KindGone:
 		return "gone"
+	case KindAdopt:
+		return "adopt"
 	case kindSynced:
 		return "synced"
 	}
@@ -58,7 +67,7 @@ type Location struct {
 
 // Record is one change of one group. Frame is read until the round is done and must not change
 // before; it is the 256-byte prepare header followed by the inline body, the header alone when
-// At.Len > 0, and empty for other kinds than KindPrepare.
+// At.Len > 0, what AdoptRecord makes for KindAdopt, and empty for other kinds.
 type Record struct {
 	Kind  Kind
 	Group uint64
@@ -99,6 +108,9 @@ type Image struct {
 	Group, Op, Commit uint64
 	Head              [wire.HeaderSize]byte // header of the prepare Op; zero if Op is 0
 	State             []byte
+	// Adopted and AdoptView are those of GroupLog as the completed rounds left them.
+	Adopted   []wire.PrepareHeader
+	AdoptView uint32
 	// Fenced: the group is out of service. Checkpoint sets it for groups that recovery found faulty
 	// until Heal, or a born or gone record, says otherwise.
 	Fenced bool
@@ -144,7 +156,18 @@ type GroupLog struct {
 	Entries []Entry
 	Gone    bool // a Gone record ended it; no image, no entries
 	Born    bool // a Born record is in the log above the image
-	Faults  []Fault
+	// Adopted are the ops that the log of view AdoptView has above Head, newest first and without
+	// gaps, down to Head+1. AdoptView is the view of the last adopt record, also when nothing of it
+	// is left; 0 = there was none.
+	Adopted   []wire.PrepareHeader
+	AdoptView uint32
+	// AdoptUnsure: records were lost, and an adopt record of this group may be among them. A group of
+	// one has none; a member of several has a log that is not to be trusted with a nack.
+	AdoptUnsure bool
+	// Commit is the highest op known committed: by the image and by the commit points in the headers
+	// of good entries. With several members what the log holds above it may or may not be.
+	Commit uint64
+	Faults []Fault
 }
 
 // Head is the highest op the group has, 0 if none.

@@ -18,6 +18,9 @@ const digestLimit = 4096
 // digestGone is the head of a group that ended, in a synced record.
 const digestGone = ^uint64(0)
 
+// turnMark tells, in a synced record, a position from a head.
+const turnMark = 1 << 63
+
 // Write appends the round's records after writing its large bodies; with r.Sync everything is
 // durable when it returns. ErrFull leaves the log as it was; any other error is final.
 func (j *Journal) Write(r *Round) error {
@@ -173,10 +176,11 @@ func (j *Journal) append(rounds []*Round) error {
 		return j.writeFailed(f, err)
 	}
 	f.dirty = true
+	lsn := f.endLSN()
 	j.used.Add(n - f.end)
 	f.end = n
 	j.pos.Store(uint64(f.endLSN()))
-	j.written(f, mark, rounds)
+	j.written(f, lsn, mark, rounds)
 	return nil
 }
 
@@ -212,18 +216,15 @@ func (j *Journal) writeTo(f *logFile, mark Record, rounds []*Round, small int64)
 	return e.pos, err
 }
 
-// written notes what the records did. j.mu is held.
-func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
+// written notes what the records did, which begin at lsn. j.mu is held.
+func (j *Journal) written(f *logFile, lsn LSN, mark Record, rounds []*Round) {
 	f.headerOK = true
 	if mark.Kind != 0 {
 		j.marked = LSN(mark.Op)
 		j.touched.reset()
-		j.digestFrom = f.endLSN() // lowered below: records of this write follow the mark
-		for _, r := range rounds {
-			for i := range r.Records {
-				j.digestFrom -= LSN(r.Records[i].diskSize())
-			}
-		}
+		j.turned.reset()
+		lsn += LSN(mark.diskSize())
+		j.digestFrom = lsn // records of this write follow the mark
 	}
 	for _, r := range rounds {
 		for i := range r.Records {
@@ -244,6 +245,10 @@ func (j *Journal) written(f *logFile, mark Record, rounds []*Round) {
 				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, digestGone)
 			}
+			if rec.Kind != KindPrepare {
+				j.turned.set(rec.Group, uint64(lsn))
+			}
+			lsn += LSN(rec.diskSize())
 		}
 	}
 }
@@ -274,7 +279,7 @@ func (j *Journal) syncedRecord() Record {
 		return Record{}
 	}
 	r := Record{Kind: kindSynced, Group: uint64(j.digestFrom), Op: uint64(j.durable)}
-	if len(j.touched.list) > digestLimit {
+	if len(j.touched.list)+len(j.turned.list) > digestLimit {
 		r.Group = uint64(j.Position())
 		return r
 	}
@@ -282,6 +287,10 @@ func (j *Journal) syncedRecord() Record {
 	for _, h := range j.touched.list {
 		j.digest = le.AppendUint64(j.digest, h.group)
 		j.digest = le.AppendUint64(j.digest, h.op)
+	}
+	for _, h := range j.turned.list {
+		j.digest = le.AppendUint64(j.digest, h.group)
+		j.digest = le.AppendUint64(j.digest, h.op|turnMark)
 	}
 	r.Frame = j.digest
 	return r
