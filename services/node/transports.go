@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	frontdoor "github.com/whippet-mq/whippet/services/front-door"

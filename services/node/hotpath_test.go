@@ -1,6 +1,6 @@
 //go:build !poison
 
-package main
+package node
 
 import (
 	"io"
