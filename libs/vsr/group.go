@@ -72,7 +72,8 @@ type Boot struct {
 	View, LogView uint32
 	Commit, Head  uint64
 	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
-	Adopted       []wire.PrepareHeader // newest first, down to Head+1: what the log of LogView has above Head (Output.Adopt)
+	Adopted       []wire.PrepareHeader // newest first: what the log of AdoptView has above Head (Output.Adopt)
+	AdoptView     uint32               // Output.AdoptView of the newest one that is durable; may be below or above LogView
 	TimeFloor     uint64               // µs; prepares get later timestamps. Birth time of a new group
 	Incarnation   wire.U128            // random for each start, when the policy tells boots apart
 	Started       Tick                 // when the process started

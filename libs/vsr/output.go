@@ -70,10 +70,15 @@ const (
 // Serve asks the caller to send member To the ops Low..Top, at most wire.MaxSuffix of them, as
 // RepairPrepare frames in op order, then RepairDone with the last op sent. If the log no longer
 // reaches down to Low, RangeEvicted with its first op goes before.
+//
+// A View that is not 0 is stamped on the RepairPrepares (the identity does not cover it): the log of
+// that view has these ops. The asker believes a stamp of its own view; without it, only an op whose
+// identity it knows.
 type Serve struct {
 	To       uint8
 	Low, Top uint64
 	Nonce    wire.U128
+	View     uint32
 }
 
 // Transfer asks the caller to fetch the group's state from member From: its log no longer reaches
@@ -86,9 +91,14 @@ type Transfer struct {
 }
 
 // Vote is the durable part of view changes. No frame that names a view leaves before it is saved.
+//
+// Whole says that a suspect or empty log is whole again (rule D9): everything in the log is made
+// durable before the vote is saved, and the vote record takes the current suspect epoch. Without it a
+// suspect member's record keeps the epoch it has. Whole and born members always say Whole.
 type Vote struct {
 	Save          bool
 	View, LogView uint32
+	Whole         bool
 }
 
 // Role says that the replica became or ceased to be the acting primary.
