@@ -93,3 +93,13 @@ func readAll(t *testing.T, address string, mode Sync, want int) {
 		t.Errorf("%s: read %d messages, want %d", mode, found, want)
 	}
 }
+
+// A batch whose predecessor is still being written is not served yet.
+func TestUnwrittenBatchesHideLaterOnes(t *testing.T) {
+	p := &partition{batches: []batch{{base: 0, count: 10, at: 0, size: 100}, {base: 20, count: 10, at: 100, size: 100}}}
+	for offset, want := range map[uint64]uint32{0: 10, 5: 10, 10: 0, 19: 0, 20: 10} {
+		if _, _, n := p.find(offset, 1000); n != want {
+			t.Errorf("%d messages from offset %d on, want %d", n, offset, want)
+		}
+	}
+}

@@ -169,16 +169,18 @@ func (p *partition) append(b []byte, count uint32, mode Sync) (uint64, error) {
 }
 
 // find returns the range of whole batches that holds up to count messages from offset on, and how
-// many messages it holds.
+// many messages it holds. It ends where a batch is still being written: a reader would take those
+// behind it for what it asked for.
 func (p *partition) find(offset, count uint64) (at, size int64, messages uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := sort.Search(len(p.batches), func(i int) bool { return p.batches[i].base+p.batches[i].count > offset })
-	for ; i < len(p.batches) && uint64(messages) < count; i++ {
+	for next := offset; i < len(p.batches) && uint64(messages) < count; i++ {
 		b := p.batches[i]
-		if size > 0 && (b.at != at+size || uint64(messages)+b.count > count) {
+		if b.base > next || size > 0 && (b.at != at+size || uint64(messages)+b.count > count) {
 			break
 		}
+		next = b.base + b.count
 		if size == 0 {
 			at = b.at
 		}
