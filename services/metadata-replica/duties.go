@@ -66,14 +66,13 @@ func (r *Replica) keep() {
 	}
 }
 
-// own proposes an op of the primary itself; false when there is no room for it now.
+// own proposes an op of the primary itself; false when there is no room for it now, or another one leads.
 func (r *Replica) own(op wire.Operation, client wire.U128, request uint64, body []byte) bool {
-	p := proposal(op, client, request, 0, body)
-	if !r.engine.Loop.Propose(r.group, &p, nil) {
+	if !r.primary {
 		return false
 	}
-	r.pipelined[client]++
-	return true
+	p := proposal(op, client, request, 0, body)
+	return r.engine.Loop.Propose(r.group, &p, nil)
 }
 
 // logoutUnclaimed ends the sessions found at start that no connection took up since, as far as

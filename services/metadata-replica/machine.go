@@ -13,6 +13,10 @@ func (r *Replica) Blocked() bool { return false }
 
 // Admit implements loop.Machine.
 func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
+	if c.Internal != link.InternalNone {
+		r.ask(c)
+		return false
+	}
 	v := r.current
 	c.ReplyOp = c.Header.Operation
 	if r.pipelined[c.Header.Client] > 0 {
@@ -41,7 +45,6 @@ func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
 	}
 	*p = proposal(op, c.Header.Client, c.Header.Request, c.Header.UserID, body)
 	p.RequestChecksum = c.Header.RequestChecksum
-	r.pipelined[c.Header.Client]++
 	return true
 }
 
@@ -78,20 +81,43 @@ func (r *Replica) settled(c *link.Call, v *metadata.View) bool {
 	return false
 }
 
-// Stage implements loop.Machine: metadata bodies are final when admitted.
-func (r *Replica) Stage(*wire.PrepareHeader, []byte) (loop.Staged, error) { return loop.Staged{}, nil }
+// Stage implements loop.Machine: metadata bodies are final when admitted. What another primary admitted
+// counts as in flight here too, should this member lead next.
+func (r *Replica) Stage(h *wire.PrepareHeader, _ []byte) (loop.Staged, error) {
+	r.staged = append(r.staged, stagedOp{h.Op, h.Client})
+	r.pipelined[h.Client]++
+	return loop.Staged{}, nil
+}
 
 // Unstage implements loop.Machine.
-func (r *Replica) Unstage(uint64) { clear(r.pipelined) }
+func (r *Replica) Unstage(op uint64) {
+	n := len(r.staged)
+	for n > 0 && r.staged[n-1].op >= op {
+		n--
+		r.landed(r.staged[n].client)
+	}
+	r.staged = r.staged[:n]
+}
+
+// landed counts an op of a client out of the pipeline.
+func (r *Replica) landed(client wire.U128) {
+	if n := r.pipelined[client]; n > 1 {
+		r.pipelined[client] = n - 1
+	} else {
+		delete(r.pipelined, client)
+	}
+}
 
 // Apply implements loop.Machine.
 func (r *Replica) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 	next, reply := r.current.Apply(h, body)
 	r.current = next
-	if n := r.pipelined[h.Client]; n > 1 {
-		r.pipelined[h.Client] = n - 1
-	} else {
-		delete(r.pipelined, h.Client)
+	if r.feed != nil {
+		r.feed.Add(h, body)
+	}
+	if len(r.staged) > 0 && r.staged[0].op == h.Op { // not in a restart
+		r.staged = r.staged[:copy(r.staged, r.staged[1:])]
+		r.landed(h.Client)
 	}
 	if c != nil {
 		c.ReplyOp = h.Operation
@@ -101,7 +127,10 @@ func (r *Replica) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 }
 
 // Settle implements loop.Machine: the new view becomes everybody's.
-func (r *Replica) Settle() { r.publish(r.current) }
+func (r *Replica) Settle() {
+	r.publish(r.current)
+	r.feedOut()
+}
 
 // Work implements loop.Machine: the log and its checkpoints are all there is.
 func (r *Replica) Work(uint64, bool) *loop.Work { return nil }
@@ -127,7 +156,7 @@ func (r *Replica) Image() loop.Image {
 }
 
 // Role implements loop.Machine.
-func (r *Replica) Role(bool, uint32) {}
+func (r *Replica) Role(primary bool, _ uint32) { r.primary = primary }
 
 // Close implements loop.Machine.
 func (r *Replica) Close() {}

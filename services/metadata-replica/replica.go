@@ -13,6 +13,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/metadata/feed"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -31,7 +32,12 @@ type Config struct {
 	// AcceptLoss: the operator takes damaged metadata for what it still is, instead of serving it
 	// read-only.
 	AcceptLoss bool
-	Engine     loop.EngineOptions
+	// Feed: processes without a replica follow this one (Replica.Feed).
+	Feed bool
+	// Current reports whether this replica knows what is committed: it leads under its lease, or hears who
+	// does. It is called on any goroutine and must not block. Nil means always, as in a group of one.
+	Current func() bool
+	Engine  loop.EngineOptions
 }
 
 // Deps are the shared parts of a process.
@@ -55,9 +61,14 @@ type Replica struct {
 	// Partitions answers for polled but uncommitted data; set before Start.
 	Partitions link.Service
 
+	feed *feed.Source  // nil when nobody follows
+	fed  chan struct{} // there is something to feed
+
 	// Owned by the loop.
 	current   *metadata.View
-	pipelined map[wire.U128]int // ops of a client that are not applied
+	primary   bool
+	staged    []stagedOp        // ops that are not applied, in their order
+	pipelined map[wire.U128]int // how many of them are a client's
 	kept      uint64            // op of the last checkpoint keep has started
 	damaged   error             // the log lost acknowledged ops: changes are refused
 	unread    error             // the checkpoint can not be read: current is not what it holds
@@ -71,6 +82,12 @@ type Replica struct {
 	gone      sync.WaitGroup
 }
 
+// stagedOp is an op between staging and apply.
+type stagedOp struct {
+	op     uint64
+	client wire.U128
+}
+
 const logDir = "metadata"
 
 // Open recovers the metadata. Nothing is served before Start.
@@ -78,7 +95,10 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, log: deps.Log, metrics: newMetrics(deps.Registry),
 		pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
-		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}),
+		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}), fed: make(chan struct{}, 1), primary: true,
+	}
+	if config.Feed {
+		r.feed = feed.NewSource(config.Cluster, r.View, config.Current)
 	}
 	options := config.Engine
 	options.FS, options.Dir, options.Log, options.Fatal = deps.FS, logDir, deps.Log, deps.Fatal
@@ -111,8 +131,9 @@ func (r *Replica) Start() {
 	if r.config.Engine.Stepped {
 		return
 	}
-	r.gone.Add(1)
+	r.gone.Add(2)
 	go r.duties()
+	go r.feeding()
 }
 
 // Stop ends the replica within limit.
@@ -128,7 +149,7 @@ func (r *Replica) End() journal.LSN { return r.engine.End() }
 // Serve implements link.Service.
 func (r *Replica) Serve(c *link.Call) {
 	switch {
-	case c.Header.Operation != wire.OpJoinGroup:
+	case c.Internal != link.InternalNone || c.Header.Operation != wire.OpJoinGroup:
 		r.engine.Serve(c)
 	case r.config.Engine.Stepped:
 		r.askInFlight(c)

@@ -17,9 +17,16 @@ import (
 // open starts a replica on mem that is driven step by step: a call is answered when Serve returns.
 func open(t *testing.T, mem vfs.FS) *Replica {
 	t.Helper()
-	r, err := Open(Config{SessionClaim: time.Hour, Rebalance: time.Hour, Engine: loop.EngineOptions{
+	return openWith(t, mem, func(*Config) {})
+}
+
+func openWith(t *testing.T, mem vfs.FS, change func(*Config)) *Replica {
+	t.Helper()
+	config := Config{SessionClaim: time.Hour, Rebalance: time.Hour, Engine: loop.EngineOptions{
 		Limits: loop.Limits{Pipeline: 32, Queue: 64}, FileSize: 256 << 10, Budget: 8 << 20, Stepped: true,
-	}}, Deps{
+	}}
+	change(&config)
+	r, err := Open(config, Deps{
 		FS: mem, Log: hclog.NewNullLogger(), Registry: prometheus.NewRegistry(),
 		Root: func() (metadata.RootUser, error) { return metadata.RootUser{Name: "root", PasswordHash: "none"}, nil },
 	})

@@ -1,0 +1,44 @@
+package metadatareplica
+
+import (
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/metadata/feed"
+)
+
+// Feed is where processes without a replica follow this one, nil when Config.Feed is not set.
+func (r *Replica) Feed() *feed.Source { return r.feed }
+
+// feedOut lets the followers have what was applied, on a goroutine of their own: there may be many, and
+// the loop is for the members.
+func (r *Replica) feedOut() {
+	switch {
+	case r.feed == nil:
+	case r.config.Engine.Stepped:
+		r.feed.Publish()
+	default:
+		select {
+		case r.fed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// feeding serves the followers.
+func (r *Replica) feeding() {
+	defer r.gone.Done()
+	beat := time.NewTicker(feed.BeaconEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-r.fed:
+			r.feed.Publish()
+		case now := <-beat.C:
+			if r.feed != nil {
+				r.feed.Beat(now)
+			}
+		case <-r.stop:
+			return
+		}
+	}
+}
