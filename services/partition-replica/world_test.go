@@ -68,10 +68,10 @@ func open(t *testing.T, mem vfs.FS, real bool) *world {
 
 func (w *world) close() {
 	w.t.Helper()
-	if err := w.Replica.Close(time.Second); err != nil {
+	if err := w.Replica.Close(10 * time.Second); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.meta.Stop(time.Second); err != nil {
+	if err := w.meta.Stop(10 * time.Second); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -162,7 +162,7 @@ func (w *world) wait(c *link.Call) *link.Call {
 	w.t.Helper()
 	select {
 	case <-c.Done():
-	case <-time.After(5 * time.Second):
+	case <-time.After(20 * time.Second):
 		w.t.Fatalf("%v is never answered", c.Header.Operation)
 	}
 	if c.Frame != nil {

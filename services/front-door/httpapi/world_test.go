@@ -115,7 +115,7 @@ func start(t testing.TB, change func(*Config)) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		for _, err := range []error{w.api.Stop(ctx), front.Stop(ctx), parts.Close(time.Second), w.meta.Stop(time.Second)} {
+		for _, err := range []error{w.api.Stop(ctx), front.Stop(ctx), parts.Close(10 * time.Second), w.meta.Stop(10 * time.Second)} {
 			if err != nil {
 				t.Errorf("stop: %v", err)
 			}
