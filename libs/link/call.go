@@ -20,16 +20,6 @@ const (
 	// InternalInFlight: body = consumer group id u32, then partition group ids u64 each; answer = those of them
 	// with polled but uncommitted data of that consumer group.
 	InternalInFlight Internal = 3
-	// InternalReadIndex asks the metadata primary how far its log goes; answer = Op. A view that has applied it
-	// holds everything that was acknowledged before the question.
-	InternalReadIndex Internal = 4
-	// InternalClaims: a front-door tells the metadata primary which sessions it holds; body = Claims.
-	InternalClaims Internal = 5
-	// InternalRegister: a process asks the metadata primary for its place in the roster; body = a node
-	// registration, answer = the result section and the node id u8.
-	InternalRegister Internal = 6
-	// InternalAlive: a registered node is up; body = Alive.
-	InternalAlive Internal = 7
 )
 
 // Call is one routed request on its way to a role and its answer on the way back: the in-process
