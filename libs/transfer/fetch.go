@@ -1,0 +1,291 @@
+package transfer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Time limits of a transfer.
+const (
+	askAgain  = time.Second // without an answer
+	maxStalls = 5           // silences in a row before the peer is given up
+)
+
+// Errors of Fetch.
+var (
+	// ErrUnavailable: the peer has no state to offer.
+	ErrUnavailable = errors.New("transfer: no state is offered")
+	// ErrSilent: the peer does not answer any more.
+	ErrSilent = errors.New("transfer: the peer is silent")
+	// ErrState: what was offered is not what it says, or not what is needed.
+	ErrState = errors.New("transfer: the state is not usable")
+)
+
+// Store takes the files of a state.
+type Store interface {
+	// Create makes the file of a segment; it is written front to back, once.
+	Create(base uint64) (Writer, error)
+}
+
+// Writer is a file being received. Close makes it durable.
+type Writer interface {
+	Write(p []byte) (int, error)
+	Close() error
+}
+
+// Fetched is a state that was received: its files are in the Store, durable.
+type Fetched struct {
+	Head  wire.PrepareHeader
+	State []byte
+}
+
+// ClientConfig is what a Client stands on.
+type ClientConfig struct {
+	Cluster wire.U128
+	// Send queues a frame for a node and never blocks.
+	Send func(node uint8, h *wire.Header, body []byte) bool
+}
+
+// Client fetches states for this process's groups. Its methods may be called on any goroutine.
+type Client struct {
+	config ClientConfig
+
+	mu      sync.Mutex
+	running map[wire.U128]*fetch // by nonce
+}
+
+// NewClient returns a client that fetches nothing yet.
+func NewClient(config ClientConfig) *Client {
+	return &Client{config: config, running: make(map[wire.U128]*fetch)}
+}
+
+// fetch is one transfer on its way.
+type fetch struct {
+	client *Client
+	node   uint8
+	group  uint64
+	self   uint8
+	nonce  wire.U128
+	frames chan frame
+}
+
+// frame is an answer; body belongs to the receiver.
+type frame struct {
+	header wire.Header
+	body   []byte
+}
+
+// Frame passes an answer on. It copies body and never blocks: what comes too fast is asked for again.
+func (c *Client) Frame(node uint8, h *wire.Header, body []byte) {
+	var nonce wire.U128
+	switch h.Command() {
+	case wire.CommandStateTransferTarget, wire.CommandStateChunk:
+		nonce = wire.DecodeU128(h[128:])
+	default:
+		return
+	}
+	c.mu.Lock()
+	f := c.running[nonce]
+	c.mu.Unlock()
+	if f == nil || f.node != node {
+		return
+	}
+	select {
+	case f.frames <- frame{*h, append([]byte(nil), body...)}:
+	default:
+	}
+}
+
+// Fetch brings the state of a group from a node, at op above or higher. self is the own member index.
+func (c *Client) Fetch(ctx context.Context, node uint8, group uint64, self uint8, above uint64, store Store) (*Fetched, error) {
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	f := &fetch{
+		client: c, node: node, group: group, self: self, nonce: wire.DecodeU128(random[:]),
+		frames: make(chan frame, 2*window),
+	}
+	c.mu.Lock()
+	c.running[f.nonce] = f
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.running, f.nonce)
+		c.mu.Unlock()
+	}()
+	list, err := f.offer(ctx, above)
+	if err != nil {
+		return nil, err
+	}
+	return f.artifacts(ctx, list, above, store)
+}
+
+func (f *fetch) preamble(c wire.Command) wire.Preamble {
+	return wire.Preamble{Cluster: f.client.config.Cluster, Command: c, Replica: f.self, Size: wire.HeaderSize}
+}
+
+// offer asks until there is a manifest.
+func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error) {
+	q := wire.RequestStateTransferHeader{Preamble: f.preamble(wire.CommandRequestStateTransfer), Nonce: f.nonce, Group: f.group}
+	var h wire.Header
+	q.Put(h[:])
+	for range maxStalls {
+		f.client.config.Send(f.node, &h, nil)
+		answer, err := f.next(ctx)
+		if errors.Is(err, ErrSilent) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var target wire.StateTransferTargetHeader
+		switch err := target.Decode(answer.header[:]); {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		case !target.Available && !target.Transient:
+			return nil, ErrUnavailable
+		case !target.Available:
+			if err := pause(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		case target.CommitOp < above:
+			return nil, fmt.Errorf("%w: it ends at op %d, %d is needed", ErrState, target.CommitOp, above)
+		}
+		list, err := wire.DecodeManifest(answer.body)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+		return list, nil
+	}
+	return nil, ErrSilent
+}
+
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(askAgain)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// next is the next answer, ErrSilent when there is none for a while.
+func (f *fetch) next(ctx context.Context) (frame, error) {
+	timer := time.NewTimer(askAgain)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return frame{}, ctx.Err()
+	case <-timer.C:
+		return frame{}, ErrSilent
+	case answer := <-f.frames:
+		return answer, nil
+	}
+}
+
+// artifacts fetches everything the manifest lists: files first, the image last.
+func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact, above uint64, store Store) (*Fetched, error) {
+	if len(list) == 0 || list[0].Len < wire.HeaderSize || list[0].Len > maxState {
+		return nil, fmt.Errorf("%w: no image", ErrState)
+	}
+	for i, a := range list[1:] {
+		if a.Kind != wire.ArtifactSegmentLog {
+			return nil, fmt.Errorf("%w: artifact kind %d", ErrState, a.Kind)
+		}
+		if err := f.file(ctx, uint32(i+1), a, store); err != nil {
+			return nil, err
+		}
+	}
+	image := &memory{bytes: make([]byte, 0, list[0].Len)}
+	if err := f.artifact(ctx, 0, list[0], image); err != nil {
+		return nil, err
+	}
+	out := &Fetched{State: image.bytes[wire.HeaderSize:]}
+	if err := out.Head.Decode(image.bytes); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if out.Head.Group != f.group || out.Head.Op < above {
+		return nil, fmt.Errorf("%w: group %#x, op %d", ErrState, out.Head.Group, out.Head.Op)
+	}
+	return out, nil
+}
+
+func (f *fetch) file(ctx context.Context, index uint32, a wire.Artifact, store Store) error {
+	w, err := store.Create(a.Frontier)
+	if err != nil {
+		return err
+	}
+	err = f.artifact(ctx, index, a, w)
+	if closing := w.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// memory is an artifact that is not a file.
+type memory struct{ bytes []byte }
+
+func (m *memory) Write(p []byte) (int, error) {
+	m.bytes = append(m.bytes, p...)
+	return len(p), nil
+}
+
+// artifact asks for one artifact a few pieces ahead and writes it in order.
+func (f *fetch) artifact(ctx context.Context, index uint32, a wire.Artifact, w interface{ Write([]byte) (int, error) }) error {
+	hash := xxh3.New()
+	asked, have, stalls := uint64(0), uint64(0), 0
+	for have < a.Len {
+		for asked < a.Len && asked < have+window*chunkSize {
+			f.askChunk(index, asked)
+			asked += chunkSize
+		}
+		answer, err := f.next(ctx)
+		if errors.Is(err, ErrSilent) {
+			if stalls++; stalls > maxStalls {
+				return err
+			}
+			asked = have // lost: from here on again
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var h wire.StateChunkHeader
+		if h.Decode(answer.header[:]) != nil || h.Group != f.group || h.Artifact != index || h.Offset != have {
+			continue // of an earlier question
+		}
+		if len(answer.body) == 0 || uint64(len(answer.body)) > a.Len-have {
+			return fmt.Errorf("%w: a piece of %d bytes at %d of %d", ErrState, len(answer.body), have, a.Len)
+		}
+		stalls = 0
+		_, _ = hash.Write(answer.body)
+		if _, err := w.Write(answer.body); err != nil {
+			return err
+		}
+		have += uint64(len(answer.body))
+	}
+	if hash.Sum64() != a.Checksum {
+		return fmt.Errorf("%w: artifact %d does not match its checksum", ErrState, index)
+	}
+	return nil
+}
+
+func (f *fetch) askChunk(index uint32, offset uint64) {
+	q := wire.RequestStateChunkHeader{
+		Preamble: f.preamble(wire.CommandRequestStateChunk), Nonce: f.nonce, Group: f.group,
+		Artifact: index, Offset: offset, Len: chunkSize,
+	}
+	var h wire.Header
+	q.Put(h[:])
+	f.client.config.Send(f.node, &h, nil)
+}
