@@ -31,6 +31,7 @@ func (r *recovery) apply(e *event) {
 			entry.At.decode(e.raw[len(e.raw)-locationSize:])
 		}
 		r.insert(g, entry)
+		r.index.add(e.group, e.op, e.lsn, e.file.first)
 		if !g.imaged(r, e.lsn) {
 			g.appended(e.op)
 		}
@@ -39,6 +40,7 @@ func (r *recovery) apply(e *event) {
 		}
 	case KindTruncate:
 		g.truncate(e.op)
+		r.index.cut(e.group, e.op)
 		if !g.imaged(r, e.lsn) {
 			g.disown(e.op)
 		}
@@ -47,6 +49,7 @@ func (r *recovery) apply(e *event) {
 		r.adopt(g, e)
 		return
 	case KindBorn, KindGone:
+		r.index.drop(e.group)
 		if e.lsn < r.images.at && (g.log.Image != nil || g.lost) {
 			// The image is of a later life, the entries so far of an earlier one.
 			g.log.Entries, g.known = nil, g.base
@@ -108,6 +111,9 @@ func (r *recovery) spoiled(e *event) {
 	if !g.imaged(r, e.lsn) {
 		g.appended(e.op)
 	}
+	if x := r.index.group(e.group); x == nil || e.op > x.head {
+		r.index.add(e.group, e.op, e.lsn, e.file.first)
+	}
 	if proof { // else it may stand behind a truncate record that is lost
 		g.proven = len(r.windows)
 	}
@@ -147,6 +153,7 @@ func (r *recovery) insert(g *groupState, e Entry) {
 	case list[i].Damaged, list[i].Header.Checksum == e.Header.Checksum && !e.Header.Checksum.IsZero():
 		list[i] = e
 	default:
+		r.index.cut(g.log.Group, op)
 		g.log.Entries = append(list[:i], e)
 		g.known = op
 		g.fault(FaultOrder, op, op, e.LSN)

@@ -166,6 +166,7 @@ func (j *Journal) dropBelow(at LSN, images []Image, old checkpointFile) error {
 			return err
 		}
 	}
+	j.index.forget(j.files[0].first)
 	if old.name == "" || old.name == j.checkpoint.name {
 		return nil
 	}

@@ -68,6 +68,7 @@ type Journal struct {
 	digest []byte
 	single [1]*Round
 
+	index  index
 	undo   []undo   // what records took back from files still there
 	faulty []uint64 // groups with faults, by recovery
 	bodies fileSet  // large bodies written since the last SyncAll

@@ -128,6 +128,7 @@ func (r *rig) open() error {
 		r.t.Fatalf("found %v, want one of %v", found, r.maybe)
 	}
 	r.now, r.maybe = found, nil
+	r.read()
 	r.suspect = false
 	return nil
 }
@@ -182,6 +183,49 @@ func frame(group, op uint64, body []byte) []byte {
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(body))
 	h.Put(b)
 	return append(b, body...)
+}
+
+// read reads every group back and compares it with the model.
+func (r *rig) read() {
+	reader := r.j.NewReader()
+	for id := range uint64(8) {
+		g := r.now[id]
+		head := uint64(len(g.hashes))
+		first, ok := r.j.First(id)
+		if !ok {
+			first = head + 1
+		}
+		if first > uint64(g.commit)+1 {
+			r.t.Fatalf("group %d begins at %d of %d", id, first, head)
+		}
+		for _, op := range []uint64{0, first - 1, head + 1} {
+			if _, _, err := reader.Read(id, op); !errors.Is(err, ErrDropped) {
+				r.t.Fatalf("group %d op %d of %d..%d: %v", id, op, first, head, err)
+			}
+		}
+		low := first
+		check := func(e *Entry, body []byte) error {
+			if h := wire.Hash64(body) ^ e.At.Hash; e.Header.Op != low || e.Header.Group != id || h != g.hashes[low-1] {
+				r.t.Fatalf("group %d op %d reads as op %d of %d, hash %x, want %x", id, low, e.Header.Op, e.Header.Group, h, g.hashes[low-1])
+			}
+			low++
+			return nil
+		}
+		for op := first; op <= head; op++ {
+			e, body, err := reader.Read(id, op)
+			if err == nil {
+				low = op
+				err = check(&e, body)
+			}
+			if err != nil {
+				r.t.Fatalf("group %d op %d of %d..%d: %v", id, op, first, head, err)
+			}
+		}
+		low = first
+		if err := reader.Range(id, first, head, check); err != nil || low != head+1 {
+			r.t.Fatalf("group %d ops %d..%d, read to %d: %v", id, first, head, low-1, err)
+		}
+	}
 }
 
 // round makes a random round that is legal on the model.
@@ -245,6 +289,9 @@ func (r *rig) step() error {
 		return r.sync(r.j.Sync)
 	case 2:
 		return r.sync(func() error { return errors.Join(r.j.Sync(), r.j.MarkSynced()) })
+	}
+	if r.rounds%4 == 0 {
+		r.read()
 	}
 	round, states := r.round()
 	if len(r.maybe) == 0 {

@@ -190,7 +190,10 @@ func (j *Journal) adopt(r *recovery, d *directory) error {
 			f.damaged = true
 		}
 	}
-	j.durable, j.marked, j.undo = r.synced, r.synced, r.undo
+	j.durable, j.marked, j.undo, j.index = r.synced, r.synced, r.undo, r.index
+	if len(j.files) > 0 {
+		j.index.forget(j.files[0].first)
+	}
 	if err := j.seal(r, d, in, first); err != nil {
 		if !errors.Is(err, ErrFull) || r.opt.Suspect || len(j.files) == 0 {
 			return err

@@ -23,7 +23,8 @@ type recovery struct {
 	windows  []window // unreadable ranges that may have held records of any group
 	resolved int      // windows that a later digest explained
 
-	undo []undo // for the journal
+	undo  []undo // for the journal
+	index index  // for the journal
 
 	looked    bool
 	aheadSync LSN // highest synced claim in the rest of the log

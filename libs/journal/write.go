@@ -232,16 +232,20 @@ func (j *Journal) written(f *logFile, lsn LSN, mark Record, rounds []*Round) {
 			switch rec.Kind {
 			case KindPrepare:
 				f.heads.raise(rec.Group, rec.Op)
+				j.index.add(rec.Group, rec.Op, lsn, f.first)
 				j.touched.set(rec.Group, rec.Op)
 			case KindTruncate:
+				j.index.cut(rec.Group, rec.Op)
 				j.undone(f, rec.Group, rec.Op-1)
 				j.touched.set(rec.Group, rec.Op-1)
 			case KindBorn:
 				j.heal(rec.Group)
+				j.index.drop(rec.Group)
 				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, 0)
 			case KindGone:
 				j.heal(rec.Group)
+				j.index.drop(rec.Group)
 				j.undone(f, rec.Group, 0)
 				j.touched.set(rec.Group, digestGone)
 			}
