@@ -13,13 +13,17 @@ import (
 // TestSendsComeBack checks in every mode that the floor does its job at all: each batch is confirmed
 // at its own offset, and a poll returns what was sent.
 func TestSendsComeBack(t *testing.T) {
-	for _, mode := range []Sync{SyncNone, SyncGroup, SyncEach} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for i, mode := range []Sync{SyncNone, SyncGroup, SyncEach, SyncNone, SyncGroup} {
+		l := listen(t)
+		var backups []string
+		if i > 2 {
+			for range 2 {
+				b := listen(t)
+				go ServeBackup(b, t.TempDir(), mode)
+				backups = append(backups, b.Addr().String())
+			}
 		}
-		defer l.Close()
-		go Serve(l, t.TempDir(), mode)
+		go Serve(l, t.TempDir(), mode, backups...)
 		const producers, sends, count = 4, 10, 3
 		bases := make(chan uint64, producers*sends)
 		stream, topic := wire.NamedID("s"), wire.NamedID("t")
@@ -60,6 +64,16 @@ func TestSendsComeBack(t *testing.T) {
 		}
 		readAll(t, l.Addr().String(), mode, producers*sends*count)
 	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
 func readAll(t *testing.T, address string, mode Sync, want int) {

@@ -110,8 +110,9 @@ type batch struct {
 
 // store holds the partitions, each in a file of its own, or all in one log when writes are synced.
 type store struct {
-	dir  string
-	sync Sync
+	dir    string
+	sync   Sync
+	quorum *quorum // nil: one process
 
 	mu         sync.Mutex
 	shared     *file

@@ -33,12 +33,19 @@ func u64(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
 func putU32(b []byte, v uint32) { binary.LittleEndian.PutUint32(b, v) }
 func putU64(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }
 
-// Serve answers clients on l, with its files in dir, until l closes.
-func Serve(l net.Listener, dir string, mode Sync) error {
+// Serve answers clients on l, with its files in dir, until l closes. With backups, each running
+// ServeBackup, it answers a send when one of them has the batch too.
+func Serve(l net.Listener, dir string, mode Sync, backups ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	s := &store{dir: dir, sync: mode, partitions: map[string]*partition{}}
+	if len(backups) > 0 {
+		var err error
+		if s.quorum, err = dialQuorum(backups); err != nil {
+			return err
+		}
+	}
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -146,7 +153,7 @@ func (c *connection) append() error {
 	if err != nil {
 		return err
 	}
-	base, err := p.append(b, u32(b[48:]), c.store.sync)
+	base, err := c.stored(p, b)
 	if err != nil {
 		return err
 	}
@@ -155,6 +162,20 @@ func (c *connection) append() error {
 	putU32(out, 1)
 	putU64(out[16:], base)
 	return nil
+}
+
+// stored writes a batch here and, in a quorum, at the same time elsewhere.
+func (c *connection) stored(p *partition, b []byte) (uint64, error) {
+	q := c.store.quorum
+	if q == nil {
+		return p.append(b, u32(b[48:]), c.store.sync)
+	}
+	number := q.send(b)
+	base, err := p.append(b, u32(b[48:]), c.store.sync)
+	if err != nil {
+		return 0, err
+	}
+	return base, q.wait(number)
 }
 
 // target finds the partition of a routing prefix: stream, topic, explicit partition.

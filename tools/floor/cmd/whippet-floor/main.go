@@ -35,6 +35,8 @@ func main() {
 
 func command() *cobra.Command {
 	var address, dir, sync string
+	var backup bool
+	var backups []string
 	cmd := &cobra.Command{
 		Use: "whippet-floor", Short: "Read a frame, write it to a file, answer; read a range, answer", Version: version,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
@@ -49,7 +51,12 @@ func command() *cobra.Command {
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "listening on", l.Addr())
 			context.AfterFunc(cmd.Context(), func() { l.Close() })
-			if err := floor.Serve(l, dir, mode); cmd.Context().Err() == nil {
+			if backup {
+				err = floor.ServeBackup(l, dir, mode)
+			} else {
+				err = floor.Serve(l, dir, mode, backups...)
+			}
+			if cmd.Context().Err() == nil {
 				return err
 			}
 			return nil
@@ -59,5 +66,7 @@ func command() *cobra.Command {
 	f.StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
 	f.StringVar(&dir, "dir", "floor-data", "directory for the files; what is in it is overwritten")
 	f.StringVar(&sync, "sync", "none", "none; group: one sync for all writes that wait; each: one sync per write")
+	f.BoolVar(&backup, "backup", false, "store what the first process of a quorum sends")
+	f.StringSliceVar(&backups, "backups", nil, "host:port of the backups: answer when one of them has the batch too")
 	return cmd
 }
