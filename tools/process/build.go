@@ -7,21 +7,42 @@ import (
 	"path/filepath"
 )
 
+// programs are the server processes by the directory of their main package below services.
+var programs = map[string]string{
+	"whippet-server":            "server",
+	"whippet-front-door":        "front-door/cmd/whippet-front-door",
+	"whippet-metadata-replica":  "metadata-replica/cmd/whippet-metadata-replica",
+	"whippet-partition-replica": "partition-replica/cmd/whippet-partition-replica",
+}
+
 // Build compiles the server of this repository into dir and returns the path of the binary. It is
 // for tests: it needs the source tree and the Go tool. Extra flags go to the compiler.
 func Build(dir string, flags ...string) (string, error) {
+	return filepath.Join(dir, "whippet-server"), build(dir, "whippet-server", flags...)
+}
+
+// BuildAll compiles the server and the three services into dir.
+func BuildAll(dir string) error {
+	for name := range programs {
+		if err := build(dir, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func build(dir, program string, flags ...string) error {
 	root, err := repository()
 	if err != nil {
-		return "", err
+		return err
 	}
-	bin := filepath.Join(dir, "whippet-server")
-	args := append(append([]string{"build", "-o", bin}, flags...), "./server")
+	args := append(append([]string{"build", "-o", filepath.Join(dir, program)}, flags...), "./"+programs[program])
 	cmd := exec.Command("go", args...)
 	cmd.Dir = filepath.Join(root, "services")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
+		return fmt.Errorf("build %s: %w\n%s", program, err, out)
 	}
-	return bin, nil
+	return nil
 }
 
 // repository walks up to the directory that holds go.work.
