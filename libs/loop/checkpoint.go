@@ -20,6 +20,11 @@ type snapshot struct {
 // kept aside and the group stays fenced.
 func (l *Loop) image(at journal.LSN) *snapshot {
 	tight := l.tight != nil && l.tight()
+	for _, g := range l.clustered {
+		if g.tail.count > 0 { // not applied: its records stay in the log
+			at = min(at, g.tail.at(g.tail.first).floor)
+		}
+	}
 	ids := make([]uint64, 0, len(l.groups))
 	for id := range l.groups {
 		ids = append(ids, id)
@@ -31,6 +36,9 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 		img := journal.Image{Group: id, Op: g.Applied(), Commit: g.Applied(), Settled: g.tail.count == 0 && !g.damage.found}
 		if img.Op > 0 {
 			g.applied.Put(img.Head[:])
+		}
+		if p := g.peers; p != nil {
+			img.Adopted, img.AdoptView = p.adopted, p.adoptView
 		}
 		state := Image{}
 		d := &g.damage
@@ -99,6 +107,14 @@ func (e *Engine) startCheckpoint(then func(error)) {
 		}
 		if then != nil {
 			then(err)
+		}
+		if waiting := e.waiting; len(waiting) > 0 && !e.checkpointing {
+			e.waiting = nil
+			e.startCheckpoint(func(err error) {
+				for _, then := range waiting {
+					then(err)
+				}
+			})
 		}
 	})
 }

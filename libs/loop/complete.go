@@ -19,17 +19,23 @@ func (l *Loop) done(d journal.Done) {
 		m := &b.marks[i]
 		l.touch(m.group)
 		switch {
-		case m.group.gone:
+		case m.group.gone || m.op < m.first:
 		case d.Err != nil:
 			l.fail(m.group, m.first, d.Err)
 		default:
 			l.complete(m.group, m.op, d.Synced)
 		}
 	}
+	for _, n := range b.notes {
+		l.noted(n, d.Err)
+	}
 	b.reset()
 	l.free = append(l.free, b)
-	if len(l.flight) == 0 {
-		if len(l.failing) > 0 {
+	if len(l.retired)+len(l.shut) > 0 {
+		l.passed()
+	}
+	if len(l.flight) == 0 && l.written == nil && l.durable == nil {
+		if len(l.failing)+len(l.owing) > 0 {
 			l.restart()
 		}
 		l.part()
@@ -58,6 +64,10 @@ func (l *Loop) takeFlight(d journal.Done) *batch {
 }
 
 func (l *Loop) complete(g *Group, op uint64, synced bool) {
+	if g.peers != nil {
+		l.holds(g, completion{op, synced})
+		return
+	}
 	kind := vsr.InputWritten
 	if synced {
 		kind = vsr.InputSynced
@@ -92,12 +102,21 @@ func (l *Loop) apply(g *Group, commit uint64) {
 		g.applied = e.header
 		g.tail.pop()
 	}
+	l.settleSoon(g)
+	if g.peers != nil {
+		l.tell(g, vsr.Input{Kind: vsr.InputApplied, Op: commit})
+		return
+	}
+	l.in = vsr.Input{Kind: vsr.InputApplied, Now: l.env.Now(), Op: commit}
+	l.step(g)
+}
+
+// settleSoon has the machine publish what it applied at the end of this turn.
+func (l *Loop) settleSoon(g *Group) {
 	if !g.settle {
 		g.settle = true
 		l.settling = append(l.settling, g)
 	}
-	l.in = vsr.Input{Kind: vsr.InputApplied, Now: l.env.Now(), Op: commit}
-	l.step(g)
 }
 
 // finish publishes what this turn applied, then hands the answered calls back.
@@ -136,8 +155,13 @@ func (l *Loop) fail(g *Group, op uint64, err error) {
 	}
 	if errors.Is(err, journal.ErrFailed) {
 		l.lost = true
-		l.in = vsr.Input{Kind: vsr.InputWriteFailed, Now: l.env.Now(), Op: op, SyncLost: true}
-		l.step(g)
+		in := vsr.Input{Kind: vsr.InputWriteFailed, Now: l.env.Now(), Op: op, SyncLost: true}
+		if g.peers != nil {
+			l.tell(g, in)
+		} else {
+			l.in = in
+			l.step(g)
+		}
 	}
 	if l.Failed != nil {
 		l.Failed(err)
@@ -158,14 +182,22 @@ func (l *Loop) restart() {
 		if g.gone {
 			continue
 		}
+		answer := code
+		if g.peers != nil {
+			answer = wire.CodeTransientNotCommitted // other members may have it
+		}
 		for op := max(from, g.tail.first); op < g.tail.next(); op++ {
 			if e := g.tail.at(op); e.call != nil {
-				e.call.Refuse(code, link.ReasonDiskFull)
+				e.call.Refuse(answer, link.ReasonDiskFull)
 				e.call = nil
 			}
 		}
 		g.refuseQueue(link.ReasonDiskFull)
 		if l.lost {
+			continue
+		}
+		if g.peers != nil {
+			l.unwritten(g, from)
 			continue
 		}
 		g.tail.cut(from)
@@ -176,5 +208,30 @@ func (l *Loop) restart() {
 	l.failing = l.failing[:0]
 	if !l.lost {
 		l.env.Resume()
+		l.repay()
 	}
+}
+
+// unwritten takes the ops from op on out of the group: the journal does not hold them. Their numbers
+// are spent, because other members may have them.
+func (l *Loop) unwritten(g *Group, op uint64) {
+	l.truncate(g, op)
+	g.peers.logged = min(g.peers.logged, op-1)
+	l.tell(g, vsr.Input{Kind: vsr.InputWriteFailed, Op: op})
+}
+
+// holds takes a completion of a group with peers: the core acknowledges it, and what was committed
+// meanwhile can be applied.
+func (l *Loop) holds(g *Group, c completion) {
+	p := g.peers
+	p.held = c.op
+	for n := len(p.adopted); n > 0 && p.adopted[n-1].Op <= c.op; n-- {
+		p.adopted = p.adopted[:n-1]
+	}
+	if p.birth {
+		p.kept = c
+		l.advance(g)
+		return
+	}
+	l.tellHeld(g, c)
 }

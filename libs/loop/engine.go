@@ -33,10 +33,17 @@ type EngineOptions struct {
 	Workers   int   // goroutines for file work
 	Heartbeat time.Duration
 
+	// What groups of several members need.
+	Peers    Peers
+	Votes    *Votes
+	Evidence *journal.Evidence
+	Echoes   *Echoes
+
 	// Stepped: the engine starts no goroutine. A turn writes its own rounds, file work waits for
 	// Step, ticks and background syncs for Advance: a test decides what happens in which order.
 	Stepped bool
-	Clock   func() uint64 // µs since the Unix epoch; nil: the wall clock
+	Clock   func() uint64   // µs since the Unix epoch; nil: the wall clock
+	Ticks   func() vsr.Tick // monotonic, µs; nil: that of the process
 }
 
 // writer is how rounds reach the journal.
@@ -60,7 +67,11 @@ type Engine struct {
 	jobs      sync.WaitGroup        // jobs that were not run yet
 	restoring map[uint64]*restoring // groups between Host and the end of Replay
 
-	steps         []job  // of a stepped engine, oldest first
+	steps   []job     // of a stepped engine, oldest first
+	readers sync.Pool // of the journal
+	started vsr.Tick
+	waiting []func(error) // for the checkpoint after the one under way; owned by the loop
+
 	checkpointing bool   // owned by the loop
 	kept          int64  // bytes the journal held after the last checkpoint; owned by the loop
 	failing       bool   // a round failed; logged once until one succeeds
@@ -85,7 +96,12 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 		return nil, nil, fmt.Errorf("loop: %w", err)
 	}
 	e := &Engine{journal: j, options: o, work: make(chan job, 1024), restoring: make(map[uint64]*restoring)}
+	e.started = e.Tick()
 	e.Runner = newRunner(New(e, o.Limits))
+	e.Loop.Echoes = o.Echoes
+	if o.Evidence != nil {
+		e.Loop.epoch = o.Evidence.Epoch
+	}
 	// Everything recovered is replayed before the first turn, so the first checkpoint covers it.
 	e.Loop.reached, e.Loop.newest = j.Position(), j.Position()
 	e.Loop.Failed = e.roundFailed
@@ -128,6 +144,20 @@ func (e *Engine) Now() uint64 {
 		return e.options.Clock()
 	}
 	return uint64(time.Now().UnixMicro())
+}
+
+// process is when this process began to count ticks.
+var process = time.Now()
+
+// Ticks is the monotonic clock of the process in microseconds, never 0.
+func Ticks() vsr.Tick { return vsr.Tick(time.Since(process).Microseconds()) + 1 }
+
+// Tick implements Env.
+func (e *Engine) Tick() vsr.Tick {
+	if e.options.Ticks != nil {
+		return e.options.Ticks()
+	}
+	return Ticks()
 }
 
 // Rand implements Env.
@@ -222,7 +252,8 @@ type Spec struct {
 	Self      uint8
 	Members   uint8
 	Policy    vsr.Policy
-	TimeFloor uint64 // µs; no op of the group is older
+	Nodes     []uint8 // node id of each member, when there are several
+	TimeFloor uint64  // µs; no op of the group is older
 }
 
 func (s *Spec) group() vsr.Group {

@@ -22,6 +22,7 @@ type Group struct {
 	failed  uint64             // lowest op whose write failed; the group refuses until the tail is cut
 	gone    bool
 	damage  damage
+	peers   *peering // nil: a group of one
 
 	touched, settle, dirty bool
 }
@@ -50,6 +51,7 @@ type entry struct {
 	frame  *buffer.Frame
 	bytes  []byte // 256-byte header, then the body
 	call   *link.Call
+	floor  journal.LSN // its record is not below
 }
 
 func (e *entry) body() []byte { return e.bytes[wire.HeaderSize:] }
@@ -115,13 +117,14 @@ func (e *entry) drop() {
 type batch struct {
 	round journal.Round
 	marks []mark
+	notes []note
 	bytes int
 	bulk  bool // holds ops that may not use the journal's reserve
 }
 
 type mark struct {
 	group *Group
-	op    uint64 // highest op of the group in this round
+	op    uint64 // highest op of the group in this round, below first if none of them counts any more
 	first uint64 // lowest
 }
 
@@ -142,6 +145,7 @@ func (b *batch) reset() {
 	clear(b.round.Records)
 	clear(b.round.Large)
 	clear(b.marks)
+	clear(b.notes)
 	b.round = journal.Round{Records: b.round.Records[:0], Large: b.round.Large[:0]}
-	b.marks, b.bytes, b.bulk = b.marks[:0], 0, false
+	b.marks, b.notes, b.bytes, b.bulk = b.marks[:0], b.notes[:0], 0, false
 }

@@ -21,6 +21,24 @@ type Env interface {
 	Resume()
 	// Go runs file work on another goroutine and posts done(result) as an event.
 	Go(work func() error, done func(error))
+
+	// The rest serves groups of several members.
+
+	// Tick is the monotonic clock.
+	Tick() vsr.Tick
+	// Send queues a frame for another node and never blocks. False: it is lost.
+	Send(node uint8, f Frame) bool
+	// SaveVotes makes votes durable; Voted(seq, error) comes back as an event, in the order of the calls.
+	SaveVotes(seq uint64, votes []journal.Vote)
+	// First is the lowest op of a group the journal still holds, on any goroutine; false if none.
+	First(group uint64) (uint64, bool)
+	// Range reads ops low..top of a group back from the journal, in order, until one can not be read or
+	// visit fails. What visit gets is valid during the call. Any goroutine.
+	Range(group, low, top uint64, visit func(e *journal.Entry, body []byte) error) error
+	// SyncAll makes everything written durable, bodies in segments too; on any goroutine.
+	SyncAll() error
+	// Heal tells the journal that the group's log is whole again.
+	Heal(group uint64)
 }
 
 // Limits bound what a loop holds.
@@ -39,6 +57,19 @@ type Loop struct {
 	// Missing is asked for a group nobody hosts here; it may host it (AddBorn) and return it. A nil
 	// result leaves the call to be refused with 58.
 	Missing func(c *link.Call) *Group
+	// MissingPeer is Missing for a frame of another node.
+	MissingPeer func(group uint64) *Group
+	// TransferFrame takes frames of state transfers (22 to 25), and owns them.
+	TransferFrame func(g *Group, f *PeerFrame)
+	// Transfer fetches the state of a group, at op above or higher, from a node. It ends with
+	// Engine.Installed or Loop.TransferFailed.
+	Transfer func(g *Group, node uint8, above uint64)
+	// LostOps is told of ops the members of a group gave up (rule D8).
+	LostOps func(g *Group, ops uint64)
+	// Echoes says which nodes can be reached; nil: all.
+	Echoes *Echoes
+	// Counters count what was refused or lost.
+	Counters Counters
 	// Failed is told the first error of a round. Later rounds of the journal fail too when it was a
 	// sync error.
 	Failed func(error)
@@ -64,6 +95,22 @@ type Loop struct {
 	lost     bool     // the journal failed for good
 	parted   []*Group // removed; their buffers go when no round is in flight
 	working  int      // file work in flight
+
+	// Groups of several members.
+	clustered []*Group
+	bodies    bodies
+	retired   []retired // in the order of their rounds
+	shut      []*Group  // wait for rounds to pass, in their order
+	owing     []*Group  // with a failed adoption
+	votes     []*Group  // to be saved by this turn
+	ballots   []ballot
+	voteSeq   uint64
+	epoch     uint64 // suspect epoch in force
+	timers    timers
+	woken     []*Group
+	alive     liveness
+	changing  int // view changes under way
+	serving   map[uint8]int
 }
 
 type finished struct {
@@ -71,16 +118,18 @@ type finished struct {
 	view uint32
 }
 
-// Event is one entry of a loop's inbox: a call, a function, or else a round's completion.
+// Event is one entry of a loop's inbox: a call, a function, a frame of another node, or else a round's
+// completion.
 type Event struct {
 	Call *link.Call
 	Func func()
+	Peer *PeerFrame
 	Done journal.Done
 }
 
 // New returns a loop without groups.
 func New(env Env, limits Limits) *Loop {
-	return &Loop{env: env, limits: limits, groups: make(map[uint64]*Group)}
+	return &Loop{env: env, limits: limits, groups: make(map[uint64]*Group), serving: make(map[uint8]int)}
 }
 
 // Group returns a hosted group, or nil.
@@ -92,12 +141,15 @@ func (l *Loop) Len() int { return len(l.groups) }
 // Turn takes events in order, then submits what they produced and finishes the calls that are
 // answered. It repeats while rounds complete at once.
 func (l *Loop) Turn(events []Event) {
+	l.wakeUp()
 	for i := range events {
 		switch ev := &events[i]; {
 		case ev.Call != nil:
 			l.call(ev.Call)
 		case ev.Func != nil:
 			ev.Func()
+		case ev.Peer != nil:
+			l.received(ev.Peer)
 		default:
 			l.done(ev.Done)
 		}
@@ -108,9 +160,13 @@ func (l *Loop) Turn(events []Event) {
 // conclude submits what the events produced and finishes what is answered; machines may propose ops
 // of their own when they settle.
 func (l *Loop) conclude() {
-	for again := true; again; again = l.written != nil || l.durable != nil {
+	for again := true; again; again = l.written != nil || l.durable != nil || len(l.votes) > 0 {
+		if len(l.alive.waiting)+len(l.alive.urgent) > 0 {
+			l.elect()
+		}
 		for l.drainQueues(); l.submit(); l.drainQueues() {
 		}
+		l.castVotes()
 		l.finish()
 	}
 }
@@ -128,6 +184,9 @@ func (l *Loop) remove(g *Group) {
 	}
 	g.gone = true
 	delete(l.groups, g.ID)
+	if g.peers != nil {
+		l.leave(g)
+	}
 	g.refuseQueue(link.ReasonUnknownGroup)
 	for op := g.tail.first; op < g.tail.next(); op++ {
 		if e := g.tail.at(op); e.call != nil {
@@ -147,6 +206,9 @@ func (l *Loop) call(c *link.Call) {
 	}
 	if g == nil {
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
+		return
+	}
+	if g.peers != nil && !l.leads(g, c) {
 		return
 	}
 	switch {
@@ -191,7 +253,7 @@ func (l *Loop) drainQueues() {
 // Propose gives an admitted proposal its op and stages it. c is nil for the machine's own ops: false
 // means the op was dropped, and its machine proposes it again later.
 func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
-	if c == nil && (g.failed != 0 || g.tail.count >= l.limits.Pipeline) {
+	if c == nil && (g.failed != 0 || g.tail.count >= l.limits.Pipeline || g.peers != nil && !g.core.Primary()) {
 		return false
 	}
 	l.in = vsr.Input{Kind: vsr.InputRequest, Now: l.env.Now(), Request: vsr.Request{
@@ -202,9 +264,18 @@ func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
 	if g.core.Policy().SealBody {
 		l.in.BodyHash = wire.Hash64(frame[wire.HeaderSize:])
 	}
+	if g.peers != nil {
+		l.in.Tick, l.in.Rand = l.env.Tick(), l.env.Rand()
+	}
 	l.step(g)
 	if len(l.out.Append) == 0 {
 		why := l.out.Refused[0]
+		if g.peers != nil {
+			l.carry(g)
+			if c != nil {
+				g.hint(c)
+			}
+		}
 		return l.refuse(p, c, why.Code, reason(why.Why))
 	}
 	h := &l.out.Append[0].Header
@@ -214,17 +285,12 @@ func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
 		return l.refuse(p, c, wire.CodeTransientNotAccepted, link.ReasonDiskFull)
 	}
 	h.Put(frame)
-	g.tail.push(entry{header: *h, frame: p.Frame, bytes: frame, call: c})
-	if p.Frame != nil {
-		p.Frame.Freeze()
-	}
-	rec := journal.Record{Kind: journal.KindPrepare, Group: g.ID, Op: h.Op, Frame: frame, At: staged.At}
-	if staged.At.Len > 0 {
-		rec.Frame = frame[:wire.HeaderSize]
-	}
-	b := l.building(g.synced)
-	b.add(g, h.Op, rec, staged.Large)
+	b := l.enter(g, h, body{p.Frame, frame}, c, staged)
 	b.bulk = b.bulk || !p.Reserved
+	if g.peers != nil {
+		l.out.Append = l.out.Append[:0]
+		l.carry(g)
+	}
 	return true
 }
 
@@ -246,6 +312,8 @@ func reason(w vsr.Why) link.Reason {
 		return link.ReasonDiskFull
 	case vsr.WhyHalted:
 		return link.ReasonClosing
+	case vsr.WhyIsolated, vsr.WhyViewChange:
+		return link.ReasonViewChange
 	}
 	return link.ReasonBusy
 }
@@ -279,22 +347,28 @@ func (l *Loop) takeBatch() *batch {
 
 // submit hands the built rounds to the journal and reports whether any completed at once.
 func (l *Loop) submit() (again bool) {
-	for _, b := range [...]*batch{l.written, l.durable} {
+	rounds := [...]*batch{l.written, l.durable}
+	l.written, l.durable = nil, nil
+	for _, b := range rounds {
+		if b != nil {
+			l.seq++
+			b.round.Seq, b.round.Reserved = l.seq, !b.bulk
+			l.flight = append(l.flight, b)
+		}
+	}
+	for _, b := range rounds {
 		if b == nil {
 			continue
 		}
-		l.seq++
-		b.round.Seq, b.round.Reserved = l.seq, !b.bulk
-		l.flight = append(l.flight, b)
+		seq := b.round.Seq
 		done, now, ok := l.env.Submit(&b.round)
 		if !ok {
-			done, now = journal.Done{Seq: l.seq, Err: errOverBudget}, true
+			done, now = journal.Done{Seq: seq, Err: errOverBudget}, true
 		}
 		if now {
 			l.done(done)
 			again = true
 		}
 	}
-	l.written, l.durable = nil, nil
 	return again
 }

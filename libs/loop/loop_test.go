@@ -27,9 +27,18 @@ func (e *fakeEnv) Submit(r *journal.Round) (journal.Done, bool, bool) {
 	e.rounds = append(e.rounds, r)
 	return journal.Done{}, false, true
 }
-func (e *fakeEnv) Resume()                      { e.resumed++ }
-func (e *fakeEnv) Go(func() error, func(error)) {}
-func (e *fakeEnv) take() (r *journal.Round)     { r, e.rounds = e.rounds[0], e.rounds[1:]; return r }
+func (e *fakeEnv) Resume()                          { e.resumed++ }
+func (e *fakeEnv) Go(func() error, func(error))     {}
+func (e *fakeEnv) Tick() vsr.Tick                   { return vsr.Tick(e.now) }
+func (e *fakeEnv) Send(uint8, Frame) bool           { return false }
+func (e *fakeEnv) SaveVotes(uint64, []journal.Vote) {}
+func (e *fakeEnv) First(uint64) (uint64, bool)      { return 0, false }
+func (e *fakeEnv) Range(uint64, uint64, uint64, func(*journal.Entry, []byte) error) error {
+	return journal.ErrDropped
+}
+func (e *fakeEnv) SyncAll() error           { return nil }
+func (e *fakeEnv) Heal(uint64)              {}
+func (e *fakeEnv) take() (r *journal.Round) { r, e.rounds = e.rounds[0], e.rounds[1:]; return r }
 
 // fakeMachine is a list of applied bodies that readers see only after Settle.
 type fakeMachine struct {
@@ -48,7 +57,11 @@ func (m *fakeMachine) Stage(_ *wire.PrepareHeader, body []byte) (Staged, error) 
 	m.staged = append(m.staged, body[0])
 	return Staged{}, nil
 }
-func (m *fakeMachine) Unstage(op uint64) { m.staged = m.staged[:op-1] }
+func (m *fakeMachine) Follow(h *wire.PrepareHeader, body []byte) (Staged, error) {
+	return m.Stage(h, body)
+}
+func (m *fakeMachine) Bodies() func(journal.Location, []byte) error { return nil }
+func (m *fakeMachine) Unstage(op uint64)                            { m.staged = m.staged[:op-1] }
 func (m *fakeMachine) Apply(_ *wire.PrepareHeader, body []byte, c *link.Call) {
 	m.applied = append(m.applied, body[0])
 	if c != nil {

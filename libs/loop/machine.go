@@ -69,7 +69,11 @@ type Machine interface {
 	// Stage takes a prepare into the uncommitted tail and puts its body into final form in place
 	// (a partition stamps offset, time and checksum). An error means nothing was changed.
 	Stage(h *wire.PrepareHeader, body []byte) (Staged, error)
-	// Unstage drops the uncommitted prepares from op on.
+	// Follow is Stage for a prepare of another primary, whose body is final: an error says that the
+	// body does not continue what the machine has, ErrWait that something in flight has to be applied
+	// before. It must not propose anything.
+	Follow(h *wire.PrepareHeader, body []byte) (Staged, error)
+	// Unstage drops the uncommitted prepares from op on. It must not propose anything.
 	Unstage(op uint64)
 	// Apply executes a committed prepare, in op order. With a call it also fills the answer, but
 	// the loop finishes the call, after Settle. c is nil at replay and for the machine's own ops.
@@ -82,14 +86,18 @@ type Machine interface {
 	Pending() bool
 	// Replay takes a prepare of the log at restart, before any other call: its body, or the place
 	// At where it stands. verify asks to check a body on disk in full. The error says why the
-	// prepare is not usable. Committed prepares are applied right after.
+	// prepare is not usable. Committed prepares are applied right after, others may be unstaged.
 	Replay(h *wire.PrepareHeader, body []byte, at journal.Location, verify bool) error
 	// Ready ends the restart. An error fences the group: it stays hosted, answers its damage to
 	// every request and changes nothing on disk. Checkpoints go on storing what it was restored from.
 	Ready() error
 	// Image captures the state a checkpoint stores for this group, covering every applied op.
 	Image() Image
-	// Role tells the machine that it became or stopped being the acting primary.
+	// Bodies returns a function that reads a large body back into dst, which has its length. It is
+	// called on any goroutine, later.
+	Bodies() func(at journal.Location, dst []byte) error
+	// Role tells the machine that it became or stopped being the acting primary of several members.
+	// It is told first when it is hosted. A group of one is never told.
 	Role(primary bool, view uint32)
 	// Close gives back what the machine holds; nothing is called after it.
 	Close()

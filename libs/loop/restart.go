@@ -28,6 +28,7 @@ type restoring struct {
 	group *Group
 	spec  Spec
 	boot  vsr.Boot
+	known uint64 // commit point of a log of several members
 	log   *journal.GroupLog
 	cut   uint64 // first op that a power cut took the body of, 0: none
 	err   error
@@ -36,8 +37,8 @@ type restoring struct {
 // Host takes a group of the log that Replay will bring up to date. The machine already holds the
 // state of log.Image.
 func (e *Engine) Host(s Spec, m Machine, log *journal.GroupLog) *Group {
-	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced}
-	r := &restoring{group: g, spec: s, log: log, boot: vsr.Boot{State: vsr.Whole, TimeFloor: s.TimeFloor}}
+	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced, peers: e.peering(&s)}
+	r := &restoring{group: g, spec: s, log: log, known: log.Commit, boot: vsr.Boot{State: vsr.Whole, TimeFloor: s.TimeFloor}}
 	if log.Image != nil {
 		r.boot.Head, r.boot.Commit = log.Image.Op, log.Image.Op
 		r.adopt(&log.Image.Head)
@@ -66,6 +67,10 @@ func (r *restoring) adopt(raw *[wire.HeaderSize]byte) {
 
 func (r *restoring) head(h *wire.PrepareHeader) {
 	r.boot.Tail = append(r.boot.Tail[:0], *h)
+	r.note(h)
+}
+
+func (r *restoring) note(h *wire.PrepareHeader) {
 	r.boot.TimeFloor = max(r.boot.TimeFloor, h.Timestamp)
 	r.boot.View, r.boot.LogView = max(r.boot.View, h.View), max(r.boot.LogView, h.View)
 }
@@ -87,15 +92,23 @@ func (e *Engine) Replay(rec *journal.Recovered, failed func(g *Group, err error)
 	if err == nil {
 		err = e.truncate(ids)
 	}
+	if err == nil {
+		err = e.secure(ids)
+	}
 	if err != nil {
 		return fmt.Errorf("loop: %w", err)
 	}
+	fenced := false
 	for _, id := range ids {
 		r := e.restoring[id]
 		delete(e.restoring, id)
 		if err := e.settle(r); err != nil {
 			failed(r.group, err)
 		}
+		fenced = fenced || r.group.peers != nil && r.group.peers.fenced
+	}
+	if fenced { // what the log tells of the damage is about to be built upon
+		return e.Checkpoint()
 	}
 	return nil
 }
@@ -119,7 +132,11 @@ func (e *Engine) replayed(rec *journal.Recovered, r *restoring, entry *journal.E
 func (e *Engine) truncate(ids []uint64) error {
 	round := journal.Round{Sync: true, Reserved: true}
 	for _, id := range ids {
-		if r := e.restoring[id]; r.cut != 0 {
+		r := e.restoring[id]
+		if r.cut == 0 && r.err != nil && r.group.peers != nil {
+			r.cut = r.boot.Head + 1 // what is behind the damage comes from the other members
+		}
+		if r.cut != 0 {
 			round.Records = append(round.Records, journal.Record{Kind: journal.KindTruncate, Group: id, Op: r.cut})
 		}
 	}
@@ -142,8 +159,13 @@ func (e *Engine) replay(r *restoring, entry *journal.Entry, body []byte) error {
 	if err := r.group.Machine.Replay(h, body, entry.At, e.options.Suspect); err != nil {
 		return &Fault{r.spec.ID, h.Op, err}
 	}
-	r.boot.Head, r.boot.Commit = h.Op, h.Op
+	r.boot.Head = h.Op
+	if g := r.group; g.peers != nil && h.Op > r.known {
+		return r.keep(entry, body)
+	}
+	r.boot.Commit = h.Op
 	r.head(h)
+	r.group.tail.first = h.Op + 1
 	r.group.Machine.Apply(h, body, nil)
 	return nil
 }
@@ -151,6 +173,9 @@ func (e *Engine) replay(r *restoring, entry *journal.Entry, body []byte) error {
 // settle ends a group's restart.
 func (e *Engine) settle(r *restoring) error {
 	g := r.group
+	if g.peers != nil {
+		return e.rejoin(r)
+	}
 	g.tail.first = r.boot.Head + 1
 	if len(r.boot.Tail) > 0 {
 		g.applied = r.boot.Tail[0]
@@ -188,10 +213,16 @@ func (e *Engine) Accept(g *Group) error {
 
 // Born hosts a group that has no log yet. Its first record says so.
 func (e *Engine) Born(s Spec, m Machine) *Group {
-	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced}
+	g := &Group{ID: s.ID, Machine: m, synced: s.Policy.Synced, peers: e.peering(&s)}
 	g.tail.first = 1
-	g.core = vsr.New(s.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, vsr.Boot{State: vsr.Born, TimeFloor: s.TimeFloor})
+	boot := vsr.Boot{State: vsr.Born, TimeFloor: s.TimeFloor}
 	e.Loop.groups[s.ID] = g
+	if g.peers != nil {
+		boot.State = e.judge(&s, false)
+		e.join(g, &s, boot)
+	} else {
+		g.core = vsr.New(s.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, boot)
+	}
 	e.Loop.record(g, journal.Record{Kind: journal.KindBorn, Group: s.ID})
 	return g
 }

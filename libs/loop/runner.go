@@ -6,6 +6,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/vsr"
 )
 
 // tickEvery is how often a runner looks for file work that became old enough.
@@ -20,10 +21,14 @@ type Runner struct {
 
 	turn sync.Mutex // held while a turn runs
 
-	mu    sync.Mutex // guards inbox, closed
-	inbox []Event
-	spare []Event // owned by the turn
-	shut  bool
+	mu     sync.Mutex // guards inbox, bodies, shut
+	inbox  []Event
+	spare  []Event // owned by the turn
+	bodies int     // bytes of frames in the inbox
+	shut   bool
+
+	alarm *time.Timer // owned by the turn, as is armed
+	armed vsr.Tick    // when it goes off; 0 = it does not
 
 	stepped bool // whoever posts runs the turns; there is no goroutine
 	wake    chan struct{}
@@ -32,7 +37,10 @@ type Runner struct {
 }
 
 func newRunner(l *Loop) *Runner {
-	return &Runner{Loop: l, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	r := &Runner{Loop: l, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	r.alarm = time.AfterFunc(time.Hour, r.kick)
+	r.alarm.Stop()
+	return r
 }
 
 // Start begins to run turns; before it the loop belongs to the caller.
@@ -86,6 +94,35 @@ func (r *Runner) post(ev Event) bool {
 	return true
 }
 
+// inboxBytes bounds the bodies of frames that wait for a turn; what is above it is lost and repaired.
+const inboxBytes = 64 << 20
+
+// postFrame queues a frame of another node; false when its body does not fit any more.
+func (r *Runner) postFrame(f *PeerFrame) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.bodies + len(f.bytes); n > inboxBytes && r.bodies > 0 {
+		return false
+	}
+	r.bodies += len(f.bytes)
+	r.inbox = append(r.inbox, Event{Peer: f})
+	return true
+}
+
+// arm sets the alarm to when the loop wants to be woken. The caller holds r.turn.
+func (r *Runner) arm() {
+	at, ok := r.Loop.NextWake()
+	switch {
+	case r.stepped || !ok && r.armed == 0:
+	case !ok:
+		r.armed = 0
+		r.alarm.Stop()
+	case at != r.armed:
+		r.armed = at
+		r.alarm.Reset(time.Duration(max(0, int64(at)-int64(r.Loop.env.Tick()))) * time.Microsecond)
+	}
+}
+
 func (r *Runner) kick() {
 	if r.stepped {
 		r.tryTurn()
@@ -111,6 +148,7 @@ func (r *Runner) tryTurn() {
 // endTurn gives the turn back and sees to what was posted meanwhile. Every owner ends with it: who
 // failed to get the turn has gone.
 func (r *Runner) endTurn() {
+	r.arm()
 	r.turn.Unlock()
 	r.mu.Lock()
 	more := len(r.inbox) > 0
@@ -123,9 +161,9 @@ func (r *Runner) endTurn() {
 // runTurn takes everything queued. The caller holds r.turn.
 func (r *Runner) runTurn() bool {
 	r.mu.Lock()
-	r.spare, r.inbox = r.inbox, r.spare[:0]
+	r.spare, r.inbox, r.bodies = r.inbox, r.spare[:0], 0
 	r.mu.Unlock()
-	if len(r.spare) == 0 {
+	if len(r.spare) == 0 && !r.Loop.due() {
 		return false
 	}
 	r.Loop.Turn(r.spare)
@@ -175,5 +213,6 @@ func (r *Runner) Close(limit time.Duration) {
 		}
 	}
 	close(r.stop)
+	r.alarm.Stop()
 	r.gone.Wait()
 }

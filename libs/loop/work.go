@@ -51,7 +51,7 @@ func (l *Loop) work(g *Group, force bool) {
 }
 
 func (l *Loop) idle() bool {
-	if len(l.flight) > 0 || l.working > 0 {
+	if len(l.flight) > 0 || l.working > 0 || len(l.ballots) > 0 {
 		return false
 	}
 	for _, g := range l.touched {

@@ -89,6 +89,16 @@ func (r *Replica) Stage(h *wire.PrepareHeader, _ []byte) (loop.Staged, error) {
 	return loop.Staged{}, nil
 }
 
+// Follow implements loop.Machine.
+func (r *Replica) Follow(h *wire.PrepareHeader, body []byte) (loop.Staged, error) {
+	return r.Stage(h, body)
+}
+
+// Bodies implements loop.Machine: every body is in the log.
+func (r *Replica) Bodies() func(journal.Location, []byte) error {
+	return func(journal.Location, []byte) error { return journal.ErrDropped }
+}
+
 // Unstage implements loop.Machine.
 func (r *Replica) Unstage(op uint64) {
 	n := len(r.staged)
@@ -139,8 +149,9 @@ func (r *Replica) Work(uint64, bool) *loop.Work { return nil }
 func (r *Replica) Pending() bool { return false }
 
 // Replay implements loop.Machine.
-func (r *Replica) Replay(h *wire.PrepareHeader, _ []byte, _ journal.Location, _ bool) error {
-	return nil
+func (r *Replica) Replay(h *wire.PrepareHeader, body []byte, _ journal.Location, _ bool) error {
+	_, err := r.Stage(h, body)
+	return err
 }
 
 // Ready implements loop.Machine.

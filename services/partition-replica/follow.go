@@ -109,7 +109,10 @@ func (p *Partition) own(op wire.Operation, body []byte) bool {
 	return p.engine.Loop.Propose(p.group, &prop, nil)
 }
 
-func (p *Partition) applyPurge(body []byte) {
+func (p *Partition) applyPurge(h *wire.PrepareHeader, body []byte) {
+	if p.resetting == h.Op {
+		p.resetting = 0
+	}
 	purge, err := wire.DecodePartitionPurge(body)
 	if err != nil || purge.Generation <= p.log.Generation() {
 		return

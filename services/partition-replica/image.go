@@ -52,7 +52,11 @@ func decodeImage(b []byte) (segment.State, *offsets, error) {
 // Replay implements loop.Machine.
 func (p *Partition) Replay(h *wire.PrepareHeader, body []byte, at journal.Location, verify bool) error {
 	if h.Operation != wire.OpSendMessages {
+		p.noteOwn(h, body)
 		return nil
+	}
+	if p.resetting != 0 {
+		return errBeforePurge
 	}
 	base := p.log.Next()
 	if at.Len > 0 {
@@ -74,13 +78,15 @@ func (p *Partition) Replay(h *wire.PrepareHeader, body []byte, at journal.Locati
 	return nil
 }
 
+var errBeforePurge = errors.New("partition: a batch follows a purge that is not committed")
+
 var errOffsetGap = errors.New("partition: batch does not start at the next offset")
 
 // Ready implements loop.Machine.
 func (p *Partition) Ready() error {
 	err := p.log.Settle()
 	p.offsets.clamp(p.log.Next())
-	p.purged = p.log.Generation()
+	p.purged = max(p.purged, p.log.Generation())
 	p.Settle()
 	if d := p.fence.Load(); d != nil {
 		return d

@@ -119,6 +119,14 @@ func (o *offsets) unsettle() bool {
 	return len(o.ahead) > 0
 }
 
+// resign forgets the promises and what pollers have seen: this process leads no more.
+func (o *offsets) resign() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.ahead)
+	clear(o.polled)
+}
+
 // set applies a store; an auto-commit (raise) only moves forward.
 func (o *offsets) set(k offsetKey, offset uint64, raise bool) {
 	o.mu.Lock()

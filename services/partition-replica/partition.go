@@ -29,6 +29,8 @@ type Partition struct {
 	staged  []stagedOp  // sends that are not applied yet, in op order
 	purged  uint64      // generation proposed last
 	trimTo  uint64      // trim proposed last, its offset + 1
+	// resetting is a staged purge: what follows it in the log is stamped for the empty log. 0 = none.
+	resetting uint64
 	held    atomic.Bool // a DeleteSegments waits for consumers to pass its segments
 	fence   atomic.Pointer[segment.Damage]
 	seen    atomic.Pointer[metadata.View] // view that wanted was read from
@@ -50,7 +52,7 @@ type stagedOp struct {
 // after it is stamped after it too.
 func (p *Partition) Blocked() bool {
 	p.followMetadata()
-	return p.fence.Load() == nil && p.wantedGeneration() > p.log.Generation()
+	return p.fence.Load() == nil && (p.resetting != 0 || p.wantedGeneration() > p.log.Generation())
 }
 
 // Admit implements loop.Machine.
@@ -75,6 +77,7 @@ func (p *Partition) Admit(c *link.Call, prop *loop.Proposal) bool {
 // Stage implements loop.Machine.
 func (p *Partition) Stage(h *wire.PrepareHeader, body []byte) (loop.Staged, error) {
 	if h.Operation != wire.OpSendMessages {
+		p.noteOwn(h, body)
 		return loop.Staged{}, nil
 	}
 	base := p.log.Next()
@@ -110,6 +113,9 @@ func (p *Partition) Unstage(op uint64) {
 		p.log.Cut(p.staged[n].base)
 		p.staged = p.staged[:n]
 	}
+	if p.resetting >= op {
+		p.resetting = 0
+	}
 	p.recent.cut(op)
 	p.purged, p.trimTo = p.log.Generation(), 0 // may have been among them
 	p.owing.Store(p.offsets.unsettle())
@@ -128,7 +134,7 @@ func (p *Partition) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 	case wire.OpDeleteOffset:
 		p.applyDelete(body, c)
 	case wire.OpPurgeTopic:
-		p.applyPurge(body)
+		p.applyPurge(h, body)
 	case wire.OpTruncatePartition:
 		p.applyTrim(body)
 	}
@@ -170,9 +176,6 @@ func (p *Partition) Work(now uint64, force bool) *loop.Work {
 		p.replica.fileFailed(p, err)
 	}}
 }
-
-// Role implements loop.Machine.
-func (p *Partition) Role(bool, uint32) {}
 
 // Close implements loop.Machine.
 func (p *Partition) Close() { _ = p.log.Close() }

@@ -1,0 +1,67 @@
+package partitionreplica
+
+import (
+	"errors"
+
+	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+var errForeignBatch = errors.New("partition: batch is not stamped for the next offset of this log")
+
+// Follow implements loop.Machine: what another primary stamped has to continue this log exactly, or the
+// two have parted before.
+func (p *Partition) Follow(h *wire.PrepareHeader, body []byte) (loop.Staged, error) {
+	if h.Operation != wire.OpSendMessages {
+		p.noteOwn(h, body)
+		return loop.Staged{}, nil
+	}
+	if p.resetting != 0 {
+		return loop.Staged{}, loop.ErrWait // it is stamped for the log behind the purge
+	}
+	var b wire.BatchHeader
+	if err := b.Decode(body); err != nil {
+		return loop.Staged{}, err
+	}
+	base := p.log.Next()
+	if b.BaseOffset != base || b.BaseTimestamp != h.Timestamp || b.Partition != uint64(p.number) || b.Length != uint64(len(body)) {
+		return loop.Staged{}, errForeignBatch
+	}
+	return p.place(h, body, base), nil
+}
+
+// noteOwn remembers what a staged op of the partition itself is going to change.
+func (p *Partition) noteOwn(h *wire.PrepareHeader, body []byte) {
+	switch h.Operation {
+	case wire.OpPurgeTopic:
+		if purge, err := wire.DecodePartitionPurge(body); err == nil && purge.Generation > p.log.Generation() {
+			p.resetting, p.purged = h.Op, max(p.purged, purge.Generation)
+		}
+	case wire.OpTruncatePartition:
+		if trim, err := wire.DecodePartitionTrim(body); err == nil {
+			p.trimTo = max(p.trimTo, trim.UpToOffset+1)
+		}
+	}
+}
+
+// Bodies implements loop.Machine.
+func (p *Partition) Bodies() func(journal.Location, []byte) error {
+	read := p.log.Bodies()
+	return func(at journal.Location, dst []byte) error { return read(segment.Location(at), dst) }
+}
+
+// Role implements loop.Machine. Who leads takes up what the metadata asks for; who does not leads
+// forgets what it promised to pollers, for the next primary has not promised it.
+func (p *Partition) Role(primary bool, _ uint32) {
+	if !primary {
+		p.offsets.resign()
+		p.owing.Store(false)
+	} else if p.group != nil {
+		p.engine.Do(func() {
+			p.followMetadata()
+			p.dropDeletedGroups(p.replica.follower.View())
+		})
+	}
+}
