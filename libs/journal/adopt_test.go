@@ -146,9 +146,9 @@ func TestAdoptLost(t *testing.T) {
 // TestCommitPoint: the commit point is the highest that image and good entries tell.
 func TestCommitPoint(t *testing.T) {
 	entry := func(op, commit uint64) Record {
-		h := wire.PrepareHeader{Command: wire.CommandPrepare, Operation: wire.OpSendMessages, Group: 1, Op: op, Commit: commit, Size: wire.HeaderSize}
+		h := wire.PrepareHeader{Command: wire.CommandPrepare, Operation: wire.OpSendMessages, Group: 1, Op: op, Commit: commit, Size: wire.HeaderSize + 8}
 		h.Checksum = h.Identity()
-		b := make([]byte, wire.HeaderSize)
+		b := make([]byte, wire.HeaderSize+8)
 		h.Put(b)
 		return Record{Kind: KindPrepare, Group: 1, Op: op, Frame: b}
 	}

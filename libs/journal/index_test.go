@@ -78,6 +78,18 @@ func TestReadRepaired(t *testing.T) {
 	}
 }
 
+// TestReaderSeesWrites: a reader does not go on with bytes it read before a write.
+func TestReaderSeesWrites(t *testing.T) {
+	j, _ := mustOpen(t, vfs.NewMem(1), nil)
+	reader := j.NewReader()
+	for op := range uint64(5) {
+		mustWrite(t, j, prepare(1, op+1, 100))
+		if _, _, err := reader.Read(1, op+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestReadDamagedHeader: entries behind a record whose header is lost are found all the same.
 func TestReadDamagedHeader(t *testing.T) {
 	disk := vfs.NewMem(1)

@@ -187,7 +187,13 @@ func frame(group, op uint64, body []byte) []byte {
 
 // read reads every group back and compares it with the model.
 func (r *rig) read() {
-	reader := r.j.NewReader()
+	reader, marks := r.j.NewReader(), 0
+	for _, g := range r.j.index.groups {
+		marks += len(g.marks)
+	}
+	if marks != r.j.index.count {
+		r.t.Fatalf("%d marks, counted %d", marks, r.j.index.count)
+	}
 	for id := range uint64(8) {
 		g := r.now[id]
 		head := uint64(len(g.hashes))
