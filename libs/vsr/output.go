@@ -134,3 +134,9 @@ func (o *Output) Reset() {
 func (o *Output) refuse(in *Input, code wire.Code, why Why) {
 	o.Refused = append(o.Refused, Refusal{Body: in.Body, Code: code, Why: why})
 }
+
+// send adds a frame whose header the caller fills in. op names the body that follows, 0 for none.
+func (o *Output) send(to uint8, op uint64) *wire.Header {
+	o.Send = append(o.Send, Send{To: to, Op: op})
+	return &o.Send[len(o.Send)-1].Header
+}

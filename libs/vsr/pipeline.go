@@ -7,6 +7,7 @@ type slot struct {
 	header wire.PrepareHeader
 	body   Body
 	acks   uint32 // bit i: member i holds the op
+	waiter bool   // a request waits for it here
 }
 
 // pipeline holds the ops low..head in a ring of a power of two that grows on demand. low is the commit
@@ -21,6 +22,17 @@ const minRing = 4
 
 func (p *pipeline) at(op uint64) *slot { return &p.ring[op&uint64(len(p.ring)-1)] }
 
+// header returns the header at op, nil when it is not held here or not known.
+func (p *pipeline) header(op uint64) *wire.PrepareHeader {
+	if op == 0 || op < p.low || op > p.head {
+		return nil
+	}
+	if h := &p.at(op).header; !h.Blank() {
+		return h
+	}
+	return nil
+}
+
 // push makes room for the next op and returns its slot, emptied.
 func (p *pipeline) push() *slot {
 	if p.head-p.low+2 > uint64(len(p.ring)) {
@@ -30,6 +42,12 @@ func (p *pipeline) push() *slot {
 	s := p.at(p.head)
 	*s = slot{}
 	return s
+}
+
+// begin makes the log start behind h.
+func (p *pipeline) begin(h *wire.PrepareHeader) {
+	*p = pipeline{ring: make([]slot, minRing), low: h.Op, head: h.Op}
+	p.at(h.Op).header = *h
 }
 
 // resize moves the held ops to a ring of n slots.
@@ -57,4 +75,13 @@ func (p *pipeline) parent(op uint64) wire.U128 {
 		return wire.U128{}
 	}
 	return p.at(op).header.Checksum
+}
+
+// precedes reports whether h is the next entry of the chain. An entry whose own header was lost has an
+// unknown identity.
+func (p *pipeline) precedes(h *wire.PrepareHeader) bool {
+	if h.Op != p.head+1 {
+		return false
+	}
+	return p.head > 0 && p.at(p.head).header.Blank() || p.parent(p.head) == h.Parent
 }

@@ -8,10 +8,13 @@ func (r *Replica) request(in *Input, out *Output) {
 		out.refuse(in, code, why)
 		return
 	}
+	if r.group.Members > 1 && r.known == r.tail.head {
+		r.arm(timerPrepare, prepareInterval)
+	}
 	parent := r.tail.parent(r.tail.head)
 	s := r.tail.push()
 	r.timeFloor = max(in.Now, r.timeFloor+1)
-	s.body = in.Body
+	s.body, s.waiter = in.Body, true
 	s.header = wire.PrepareHeader{
 		Cluster: r.group.Cluster, Size: in.Request.Size, View: r.view, Release: in.Request.Release,
 		Command: wire.CommandPrepare, Replica: r.group.Self,
@@ -24,12 +27,24 @@ func (r *Replica) request(in *Input, out *Output) {
 	}
 	s.header.Checksum = s.header.Identity()
 	out.Append = append(out.Append, Append{Header: s.header, Body: in.Body})
+	if r.group.Members > 1 {
+		r.sendPrepare(s.header.Op, Everyone, out)
+	}
+}
+
+// sendPrepare sends an op of the log, stamped with the current view.
+func (r *Replica) sendPrepare(op uint64, to uint8, out *Output) {
+	h := r.tail.at(op).header
+	h.View = r.view
+	h.Put(out.send(to, op)[:])
 }
 
 func (r *Replica) admit(q *Request) (wire.Code, Why) {
 	switch {
 	case r.halted:
 		return wire.CodeTransientNotAccepted, WhyHalted
+	case r.isolated && r.acting():
+		return wire.CodeTransientNotAccepted, WhyIsolated
 	case !r.Primary():
 		return wire.CodeTransientNotAccepted, WhyNotPrimary
 	case r.tail.head-r.committed >= r.limit:
@@ -64,6 +79,5 @@ func (r *Replica) Rollback(op uint64) {
 	if op <= r.committed || r.group.Members > 1 && op < r.tail.head {
 		panic("vsr: rollback of an op that may be known elsewhere")
 	}
-	r.tail.head = min(r.tail.head, op-1)
-	r.held = min(r.held, op-1)
+	r.cutTail(op)
 }

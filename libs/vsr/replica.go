@@ -5,8 +5,11 @@ import "github.com/whippet-mq/whippet/libs/wire"
 type status uint8
 
 const (
+	// statusNormal: the log is that of the view, and the vote says so.
 	statusNormal status = iota
+	// statusViewChange: the view has not begun here, or its log is still being taken on.
 	statusViewChange
+	// statusRecovering: restarted, and not yet heard what the view is.
 	statusRecovering
 )
 
@@ -18,25 +21,52 @@ type Replica struct {
 
 	status        status
 	view, logView uint32
+	saved, asked  Vote // on stable storage; asked for last
+	saving        bool // asked is on its way
+	state         LogState
 	halted        bool // a sync failed: nothing more is promised
 	spent         bool // a sent op could not be written: no op is minted in this view again
+	isolated      bool // too few members are heard
 
 	tail      pipeline // commit point to head
-	committed uint64   // highest op known committed, at most head here
+	known     uint64   // highest op known to be committed by the group, maybe above the head
+	committed uint64   // what of it is held here: it may be applied
 	held      uint64   // every op up to here is as durable as the policy asks
 	applied   uint64
 	timeFloor uint64 // timestamp of the newest prepare ever seen
+
+	names  []wire.PrepareHeader // newest first: ops of the log of logView that are not held
+	goal   uint64               // highest op the log of the view is known to have
+	early  window               // prepares above the head
+	acked  uint64               // backup: no op up to here needs an acknowledgement
+	token  uint64               // of the newest Commit frame sent or seen
+	told   uint64               // highest commit point sent in a Commit frame
+	resent uint8                // retransmissions without progress
+
+	election election
+	plan     plan
+	storing  bool // an Adopt is on its way to stable storage
+	rejoin   rejoin
+	repair   repair
+	transfer bool // a state transfer is under way
+
+	deaf   uint32 // members that are not heard
+	timers [timerCount]Tick
+	now    Tick
+	rand   uint64
 }
 
 // New returns the replica that durable state describes. It panics on a boot that contradicts itself:
 // that is a fault of the caller, who read and verified it.
 //
 // A group of one starts as primary with everything it holds committed: the caller applies up to
-// Commit before it serves. A new group of more members starts in view 0.
+// Commit before it serves. A new group of more members starts in view 0. A restarted member of several
+// asks the others first: it wants an InputTick at once.
 func New(g Group, lim Limits, b Boot) *Replica {
 	r := &Replica{
-		group: g, quorums: QuorumsOf(int(g.Members)), limit: DefaultPipeline,
-		view: b.View, logView: b.LogView, committed: b.Commit, held: b.Head, applied: b.Commit, timeFloor: b.TimeFloor,
+		group: g, quorums: QuorumsOf(int(g.Members)), limit: DefaultPipeline, state: b.State,
+		view: b.View, logView: b.LogView, saved: Vote{View: b.View, LogView: b.LogView, Whole: b.State <= Born},
+		known: b.Commit, committed: b.Commit, held: b.Head, applied: b.Commit, goal: b.Head, acked: b.Head, timeFloor: b.TimeFloor,
 	}
 	if lim.Pipeline > 0 {
 		r.limit = uint64(min(lim.Pipeline, MaxPipeline))
@@ -48,11 +78,14 @@ func New(g Group, lim Limits, b Boot) *Replica {
 		panic("vsr: boot record contradicts itself")
 	}
 	r.load(b)
-	if g.Members == 1 {
-		r.committed = b.Head
-		r.tail.low = b.Head
-	} else if b.State != Born {
-		r.status = statusRecovering
+	switch {
+	case g.Members == 1:
+		r.known, r.committed, r.tail.low = b.Head, b.Head, b.Head
+	case b.State == Born:
+		r.state = Whole
+		r.rejoin.started = b.Started
+	default:
+		r.restart(b)
 	}
 	return r
 }
@@ -108,12 +141,20 @@ func (r *Replica) Policy() Policy { return r.group.Policy }
 func (r *Replica) TimeFloor() uint64 { return r.timeFloor }
 
 // Primary reports whether this replica may mint ops.
-func (r *Replica) Primary() bool {
-	return r.status == statusNormal && !r.halted && !r.spent && r.leader() == r.group.Self
+func (r *Replica) Primary() bool { return r.acting() && !r.isolated }
+
+// acting reports whether this replica leads its view, heard by the others or not.
+func (r *Replica) acting() bool {
+	return r.status == statusNormal && !r.halted && !r.spent && r.leader() == r.group.Self && r.settled()
 }
 
+// settled reports whether stable storage holds the vote that frames with a view rest on.
+func (r *Replica) settled() bool { return r.saved.View == r.view && r.saved.LogView == r.logView }
+
 // leader is the member that leads the current view.
-func (r *Replica) leader() uint8 { return uint8(r.view % uint32(r.group.Members)) }
+func (r *Replica) leader() uint8 { return r.leads(r.view) }
+
+func (r *Replica) leads(view uint32) uint8 { return uint8(view % uint32(r.group.Members)) }
 
 // Trim gives back pipeline memory of a group that has fallen idle.
 func (r *Replica) Trim() { r.tail.trim() }
@@ -121,9 +162,15 @@ func (r *Replica) Trim() { r.tail.trim() }
 // Step takes one event. out must be Reset before; it holds the effects afterwards. Remote input never
 // panics: what cannot come from a correct member is ignored and named in out.Fault.
 func (r *Replica) Step(in *Input, out *Output) {
+	led := r.Primary()
+	r.now, r.rand = max(r.now, in.Tick), in.Rand
 	switch in.Kind {
+	case InputTick:
+		r.expire(out)
 	case InputRequest:
 		r.request(in, out)
+	case InputFrame:
+		r.frame(in, out)
 	case InputWritten:
 		r.completed(in.Op, !r.group.Policy.Synced, out)
 	case InputSynced:
@@ -132,9 +179,21 @@ func (r *Replica) Step(in *Input, out *Output) {
 		r.writeFailed(in, out)
 	case InputApplied:
 		r.reportApplied(in.Op, out)
-	case InputTick, InputFrame, InputAdopted, InputVoteSaved, InputAlive, InputDead, InputIsolated, InputReached,
-		InputPeerView, InputInstalled, InputTransferFailed, InputHandOver:
+	case InputAdopted:
+		r.adoptStored(out)
+	case InputVoteSaved:
+		r.voteSaved(out)
+	case InputInstalled:
+		r.installed(&in.Prepare, out)
+	case InputTransferFailed:
+		r.transferFailed()
+	case InputAlive, InputDead, InputIsolated, InputReached, InputPeerView, InputHandOver:
+		r.liveness(in, out)
 	default:
 		out.Fault = FaultKind
 	}
+	if leads := r.Primary(); leads != led {
+		out.Role = Role{Changed: true, Primary: leads, View: r.view}
+	}
+	out.Wake = r.wake()
 }

@@ -1,0 +1,272 @@
+package vsr
+
+import "github.com/whippet-mq/whippet/libs/wire"
+
+// plan is the log of a view that this member is taking on: a backup from a StartView, a primary-elect
+// from its merge. The steps, each waiting for the durability of the one before (pursue):
+//
+//	find   which of the own entries are in that log; the others go
+//	store  truncation, and the headers of what is missing
+//	hold   everything left in the log
+//	vote   log view = view
+//
+// Only then entries are appended and acknowledged. A crash at any point leaves a log that is honest for
+// the log view it votes with: every op of that view's log can be named, and none of it was denied.
+type plan struct {
+	active  bool
+	view    uint32
+	head    uint64
+	commit  uint64
+	headers []wire.PrepareHeader // newest first; Head, Head-1, …
+	fresh   bool                 // the log has everything this member ever acknowledged (rule D9)
+	newer   bool                 // the own log is that of an older view
+
+	found  bool
+	match  uint64 // own entries up to here are in the log of the view
+	search uint64 // op whose entry proves the one below it
+	stored bool
+}
+
+// low is the lowest op the plan names.
+func (p *plan) low() uint64 { return p.head + 1 - uint64(len(p.headers)) }
+
+// adopt starts taking on the log of a view. The caller has left the view before.
+func (r *Replica) adopt(p plan, out *Output) {
+	p.active, p.newer = true, p.view > r.logView
+	r.plan = p
+	r.pursue(out)
+}
+
+// pursue goes on with the plan as far as durability allows.
+func (r *Replica) pursue(out *Output) {
+	p := &r.plan
+	if !p.active || r.halted {
+		return
+	}
+	if !p.found && !r.find(out) {
+		return
+	}
+	p.match = min(p.match, r.tail.head)
+	if !r.store(out) || r.storing || r.held < r.tail.head {
+		return
+	}
+	r.logView, r.names = p.view, nil
+	for i := range p.headers {
+		if p.headers[i].Op > r.held {
+			r.names = p.headers[:i+1]
+		}
+	}
+	if r.save(out); r.settled() {
+		r.adopted(out)
+	}
+}
+
+// find sets match: the chain proves everything below an entry that is in the view's log. Where the
+// own log ends below the named part, the entry above its head is fetched to see what it follows.
+func (r *Replica) find(out *Output) bool {
+	p := &r.plan
+	low := p.low()
+	op := min(r.tail.head, p.head)
+	if !p.newer { // the log is that of the view already, only shorter
+		return r.matched(r.tail.head)
+	}
+	for ; op > r.committed && op >= low; op-- {
+		if r.same(op, named(p.headers, op)) {
+			return r.matched(op)
+		}
+	}
+	if op <= r.committed {
+		return r.matched(r.committed)
+	}
+	if p.search == 0 {
+		p.search = op + 1
+		if h := named(p.headers, op+1); h != nil {
+			return r.foundBelow(h, out)
+		}
+	}
+	r.fetch(p.search, p.search, out)
+	return false
+}
+
+func (r *Replica) matched(op uint64) bool {
+	r.plan.found, r.plan.match = true, op
+	r.repair.active = false
+	r.disarm(timerRepair)
+	return true
+}
+
+// same reports whether the own entry at op is h.
+func (r *Replica) same(op uint64, h *wire.PrepareHeader) bool {
+	own := r.tail.header(op)
+	return own != nil && h != nil && own.Checksum == h.Checksum
+}
+
+// foundBelow takes an entry of the view's log at search: the own entry below it is in that log, or is
+// not and the search goes on below. It never goes below the commit point.
+func (r *Replica) foundBelow(h *wire.PrepareHeader, out *Output) bool {
+	p := &r.plan
+	below := h.Op - 1
+	own := r.tail.header(below)
+	if below <= r.committed || own != nil && own.Checksum == h.Parent {
+		return r.matched(below)
+	}
+	p.search = below
+	r.fetch(below, below, out)
+	return false
+}
+
+// store removes what is not in the view's log and records the headers of what is missing. It reports
+// whether there is nothing left to do.
+func (r *Replica) store(out *Output) bool {
+	p := &r.plan
+	cut := r.tail.head > p.match
+	missing := p.head > r.tail.head && p.newer && !p.stored
+	if !cut && !missing {
+		return true
+	}
+	if r.storing {
+		return false
+	}
+	if cut {
+		r.refuseFrom(p.match+1, wire.CodeTransientNotAccepted, WhyViewChange, out)
+		r.truncate(p.match+1, out)
+	}
+	for i := range p.headers {
+		if p.headers[i].Op > r.tail.head {
+			out.Adopt = append(out.Adopt, p.headers[i])
+		}
+	}
+	out.AdoptView = p.view
+	p.stored, r.storing = true, true
+	return false
+}
+
+func (r *Replica) adoptStored(out *Output) {
+	if !r.storing {
+		out.fault(FaultCompletion)
+		return
+	}
+	r.storing = false
+	r.pursue(out)
+}
+
+// adopted is the end of a plan: the log is that of the view, and stable storage says so.
+func (r *Replica) adopted(out *Output) {
+	p := r.plan
+	r.plan = plan{}
+	if p.newer {
+		r.known = min(r.known, p.head) // more than that was given up (rule D8)
+	}
+	r.known = max(r.known, p.commit, r.committed)
+	r.goal = max(p.head, r.tail.head)
+	r.acked = p.commit
+	r.drain(out)
+	if r.leader() == r.group.Self {
+		r.begin(out)
+		return
+	}
+	r.refuseFrom(r.committed+1, wire.CodeTransientNotCommitted, WhyViewChange, out)
+	r.status = statusNormal
+	r.election = election{}
+	r.rejoin.settle(p.head, p.fresh)
+	r.learn(out)
+	r.missing(0, out)
+}
+
+// begin starts the view as its primary, once every body is held: adopters may then fetch from it.
+func (r *Replica) begin(out *Output) {
+	if r.status != statusViewChange || !r.election.decided || r.plan.active || r.leader() != r.group.Self || r.logView != r.view {
+		return
+	}
+	if r.tail.head < r.goal {
+		r.missing(0, out)
+		return
+	}
+	if r.held < r.tail.head {
+		return
+	}
+	r.state = Whole
+	if r.save(out); !r.settled() || !r.saved.Whole {
+		return
+	}
+	r.status = statusNormal
+	r.election = election{}
+	r.repair = repair{}
+	r.rejoin.settle(r.tail.head, true)
+	r.timers = [timerCount]Tick{}
+	r.resent = 0
+	for op := r.committed + 1; op <= r.tail.head; op++ {
+		r.tail.at(op).acks = 1 << r.group.Self
+	}
+	r.sendStartView(Everyone, wire.U128{}, out)
+	if r.known < r.tail.head {
+		r.arm(timerPrepare, prepareInterval)
+	}
+	r.advance(out)
+}
+
+// sendStartView announces the log of the view, always with its headers: nobody takes it on trust.
+func (r *Replica) sendStartView(to uint8, incarnation wire.U128, out *Output) {
+	suffix := r.viewSuffix()
+	h := wire.StartViewHeader{
+		Preamble: r.preamble(r.view), Op: r.tail.head, Commit: r.known, Group: r.group.ID, Incarnation: incarnation,
+	}
+	h.Size, h.ChecksumBody = suffixSize(suffix)
+	h.Put(out.send(to, 0)[:])
+	out.Send[len(out.Send)-1].Suffix = suffix
+}
+
+// correct sends the StartView to a member that speaks of an older view, not for each of its frames.
+func (r *Replica) correct(to uint8, out *Output) {
+	if r.acting() && (r.rejoin.corrected == 0 || r.now >= r.rejoin.corrected+correctInterval) {
+		r.rejoin.corrected = r.now
+		r.sendStartView(to, wire.U128{}, out)
+	}
+}
+
+// startView takes the log of a view that has begun.
+func (r *Replica) startView(in *Input, out *Output) {
+	var h wire.StartViewHeader
+	if err := h.Decode(in.Header[:]); err != nil || !r.fromPeer(&h.Preamble, in, out) {
+		out.fault(FaultFrame)
+		return
+	}
+	p := plan{view: h.View, head: h.Op, commit: h.Commit, headers: in.Suffix}
+	switch {
+	case in.From != r.leads(h.View):
+		out.fault(FaultSender)
+	case !follows(in.Suffix, h.Op, h.Size) || len(in.Suffix) < wire.MaxSuffix && p.low() > max(h.Commit, 1):
+		out.fault(FaultFrame)
+	case h.View < r.view:
+	case h.View == r.view && r.status == statusNormal:
+		r.confirmed(&h, out)
+	case h.View == r.view && (r.plan.active || r.election.decided):
+	case r.contradicts(&p):
+		out.fault(FaultConflict)
+	case r.mayJoin(&h):
+		p.fresh = r.fresh(&h)
+		p.headers = append([]wire.PrepareHeader(nil), in.Suffix...)
+		r.leave(h.View, out)
+		r.adopt(p, out)
+	}
+}
+
+// contradicts reports whether the plan lacks something that is committed here.
+func (r *Replica) contradicts(p *plan) bool {
+	if p.view == r.logView {
+		return false
+	}
+	own, theirs := r.tail.header(r.committed), named(p.headers, r.committed)
+	return p.head < r.committed || own != nil && theirs != nil && own.Checksum != theirs.Checksum
+}
+
+// confirmed is a StartView of the view this member is in: an answer to a question for news.
+func (r *Replica) confirmed(h *wire.StartViewHeader, out *Output) {
+	r.news(h.Commit)
+	r.goal = max(r.goal, h.Op)
+	if r.fresh(h) {
+		r.rejoin.target(h.Op)
+	}
+	r.learn(out)
+	r.missing(0, out)
+}
