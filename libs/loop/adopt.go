@@ -11,7 +11,7 @@ import (
 // adoption is a Truncate and Adopt on their way to stable storage.
 type adoption struct {
 	truncate uint64 // first op to remove from the journal, 0 = none
-	adopts   bool
+	wanted   bool   // the core waits for it, and has the journal take the headers
 	headers  []wire.PrepareHeader
 	view     uint32
 }
@@ -26,11 +26,15 @@ type note struct {
 // a sync: the member will vote with that view's number.
 func (l *Loop) adopt(g *Group, o *vsr.Output) {
 	p := g.peers
-	a := &adoption{adopts: len(o.Adopt) > 0 || o.AdoptView != 0, headers: slices.Clone(o.Adopt), view: o.AdoptView}
-	if o.Truncate != 0 && o.Truncate <= p.logged {
+	a := &adoption{wanted: len(o.Adopt) > 0 || o.AdoptView != 0, headers: slices.Clone(o.Adopt), view: o.AdoptView}
+	if o.Truncate > g.Applied() && o.Truncate <= p.logged {
 		a.truncate = o.Truncate
 	}
-	p.adopting = a
+	if a.wanted {
+		p.adopting = a
+	} else if a.truncate == 0 {
+		return
+	}
 	l.writeAdoption(g, a)
 }
 
@@ -41,7 +45,7 @@ func (l *Loop) writeAdoption(g *Group, a *adoption) {
 		b.round.Records = append(b.round.Records, journal.Record{Kind: journal.KindTruncate, Group: g.ID, Op: a.truncate})
 		g.peers.logged = min(g.peers.logged, a.truncate-1)
 	}
-	if a.adopts {
+	if a.wanted {
 		b.round.Records = append(b.round.Records, journal.AdoptRecord(g.ID, a.view, a.headers))
 	}
 	b.notes = append(b.notes, note{g, a})
@@ -56,7 +60,7 @@ func (l *Loop) noted(n note, err error) {
 	case err != nil:
 		l.failAdoption(g, a)
 	default:
-		if a.adopts {
+		if a.wanted {
 			p.adopted, p.adoptView = a.headers, a.view
 		}
 		if p.adopting == a {

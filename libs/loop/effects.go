@@ -33,7 +33,7 @@ func (l *Loop) carry(g *Group) {
 	if o.Truncate != 0 {
 		l.truncate(g, o.Truncate)
 	}
-	if len(o.Adopt) > 0 || o.AdoptView != 0 || o.Truncate != 0 && o.Truncate <= p.logged {
+	if o.Truncate != 0 || len(o.Adopt) > 0 || o.AdoptView != 0 {
 		l.adopt(g, o)
 	}
 	for i := range o.Append {
@@ -211,10 +211,13 @@ func (l *Loop) enter(g *Group, h *wire.PrepareHeader, b body, c *link.Call, stag
 // truncate cuts the log of the group: nothing of it from op on is there any more, in memory or in a
 // round whose completion the core waits for.
 func (l *Loop) truncate(g *Group, op uint64) {
+	p := g.peers
 	if op <= g.Applied() {
+		if p.installing {
+			return
+		}
 		panic("loop: an applied op is truncated")
 	}
-	p := g.peers
 	for n := len(p.parked); n > 0 && p.parked[n-1].header.Op >= op; n-- {
 		p.parked[n-1].body.release()
 		p.parked = p.parked[:n-1]

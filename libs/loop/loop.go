@@ -62,7 +62,7 @@ type Loop struct {
 	// TransferFrame takes frames of state transfers (22 to 25), and owns them.
 	TransferFrame func(g *Group, f *PeerFrame)
 	// Transfer fetches the state of a group, at op above or higher, from a node. It ends with
-	// Engine.Installed or Loop.TransferFailed.
+	// Engine.Install or Loop.TransferFailed.
 	Transfer func(g *Group, node uint8, above uint64)
 	// LostOps is told of ops the members of a group gave up (rule D8).
 	LostOps func(g *Group, ops uint64)

@@ -40,6 +40,10 @@ type peering struct {
 	spoilt uint64 // first op the machine refused to stage, until the core knows
 	shut   uint64 // rounds up to this one must be complete before anything is staged again; 0 = none
 
+	// installing: the group's state came from another member, and the core knows it once a checkpoint
+	// keeps it. What it knows as its log until then is gone.
+	installing bool
+
 	adopting  *adoption // the last one, until it is durable
 	forced    uint64    // number of the round its records are in
 	owed      uint64    // a truncate that a failed round held; 0 = none

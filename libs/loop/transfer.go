@@ -19,33 +19,44 @@ func (l *Loop) TransferFailed(g *Group) {
 	}
 }
 
-// installed makes a transferred state the whole of the group: its log begins behind head.
-func (l *Loop) installed(g *Group, head *wire.PrepareHeader) {
-	p := g.peers
-	l.truncate(g, g.tail.first)
-	g.applied = *head
-	g.tail.first = head.Op + 1
-	p.commit, p.held, p.logged = head.Op, head.Op, head.Op
-	p.adopted, p.adopting, p.owed = nil, nil, 0
-	l.settleSoon(g)
-}
-
-// Installed begins to use a state the machine has installed: everything up to head is in it. The log of
-// the group begins anew behind head once a checkpoint keeps the state; then the core goes on. Called in a
-// turn.
-func (e *Engine) Installed(g *Group, head wire.PrepareHeader) {
-	if g.gone || head.Op < g.Applied() {
+// Install makes a transferred state the whole of the group: its log begins anew behind head, the last
+// prepare the state covers. take gives the state to the machine, whose uncommitted ops were dropped
+// before. The core goes on once a checkpoint keeps the state. Called in a turn; it ends the transfer, with
+// a failure if take fails or the state is older than the group's own.
+func (e *Engine) Install(g *Group, head wire.PrepareHeader, take func() error) {
+	if g.gone {
+		return
+	}
+	if head.Op <= g.Applied() {
 		e.Loop.TransferFailed(g)
 		return
 	}
-	e.Loop.installed(g, &head)
+	first := g.tail.first
+	e.Loop.truncate(g, first)
+	if take() != nil {
+		e.Loop.tell(g, vsr.Input{Kind: vsr.InputWriteFailed, Op: first})
+		e.Loop.TransferFailed(g)
+		return
+	}
+	p := g.peers
+	g.applied, g.tail.first = head, head.Op+1
+	p.installing = true
+	p.commit, p.held, p.logged = head.Op, head.Op, head.Op
+	p.adopted = nil
+	e.Loop.settleSoon(g)
+	e.keepInstalled(g)
+}
+
+// keepInstalled has a checkpoint keep what was installed, however often that takes.
+func (e *Engine) keepInstalled(g *Group) {
 	e.afterCheckpoint(func(err error) {
 		switch {
 		case g.gone:
 		case err != nil:
-			e.Installed(g, head)
+			e.keepInstalled(g)
 		default:
-			e.Loop.tell(g, vsr.Input{Kind: vsr.InputInstalled, Prepare: head})
+			g.peers.installing = false
+			e.Loop.tell(g, vsr.Input{Kind: vsr.InputInstalled, Prepare: g.applied})
 		}
 	})
 }
