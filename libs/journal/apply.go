@@ -30,6 +30,10 @@ func (r *recovery) apply(e *event) {
 		} else if e.flags&flagLocated != 0 && len(e.raw) >= wire.HeaderSize+locationSize {
 			entry.At.decode(e.raw[len(e.raw)-locationSize:])
 		}
+		if len(r.windows) > max(g.proven, r.resolved) && !g.continues(&entry) {
+			// A truncate record, and what took the place of the entries it removed, is lost.
+			g.fault(FaultOrder, e.op, e.op, e.lsn)
+		}
 		r.insert(g, entry)
 		r.index.add(e.group, e.op, e.lsn, e.file.first)
 		if !g.imaged(r, e.lsn) {
@@ -67,6 +71,22 @@ func (r *recovery) apply(e *event) {
 	if e.kind == KindBorn || e.kind == KindGone {
 		g.named = g.proven
 	}
+}
+
+// continues reports whether e can stand at its place: no entry is there yet, and the one before, as far as
+// it is known, is e's parent.
+func (g *groupState) continues(e *Entry) bool {
+	op, parent := e.Header.Op, wire.U128{}
+	n := len(g.log.Entries)
+	switch {
+	case e.Damaged || op != g.head()+1:
+		return true // seen elsewhere
+	case n > 0:
+		parent = g.log.Entries[n-1].Header.Checksum
+	case g.log.Image != nil:
+		parent = wire.DecodeU128(g.log.Image.Head[:])
+	}
+	return parent.IsZero() || parent == e.Header.Parent
 }
 
 // noteHead keeps the heads by which a checkpoint decides what files may go.

@@ -37,8 +37,8 @@ func corruptions(size, step int) map[string]func([]byte) []byte {
 func opsOf(t *testing.T, j *Journal, g *GroupLog) map[uint64]uint64 {
 	ops := map[uint64]uint64{}
 	if g.Image != nil {
-		for i := 0; i+8 <= len(g.Image.State); i += 8 {
-			ops[uint64(i/8+1)] = binary.LittleEndian.Uint64(g.Image.State[i:])
+		for i := 0; i+16 <= len(g.Image.State); i += 16 {
+			ops[uint64(i/16+1)] = binary.LittleEndian.Uint64(g.Image.State[i:])
 		}
 	}
 	for i := range g.Entries {

@@ -16,6 +16,7 @@ import (
 // The model of a journal: what each group must hold after any prefix of the records written.
 type modelGroup struct {
 	hashes  []uint64 // body hash of op i+1
+	ids     []uint64 // identity of op i+1, low half; the high one is 0
 	commit  int
 	adopted []wire.PrepareHeader // ops above, newest first
 	view    uint32
@@ -26,7 +27,7 @@ type model map[uint64]modelGroup
 func (m model) clone() model {
 	c := maps.Clone(m)
 	for id, g := range c {
-		g.hashes, g.adopted = slices.Clone(g.hashes), slices.Clone(g.adopted)
+		g.hashes, g.ids, g.adopted = slices.Clone(g.hashes), slices.Clone(g.ids), slices.Clone(g.adopted)
 		c[id] = g
 	}
 	return c
@@ -34,7 +35,7 @@ func (m model) clone() model {
 
 func (m model) equal(o model) bool {
 	return maps.EqualFunc(m, o, func(a, b modelGroup) bool {
-		return slices.Equal(a.hashes, b.hashes) && slices.Equal(a.adopted, b.adopted) && a.view == b.view
+		return slices.Equal(a.hashes, b.hashes) && slices.Equal(a.ids, b.ids) && slices.Equal(a.adopted, b.adopted) && a.view == b.view
 	})
 }
 
@@ -52,11 +53,12 @@ func (m model) apply(r *Record) {
 	switch r.Kind {
 	case KindPrepare:
 		g.hashes = append(g.hashes, wire.Hash64(r.Frame[wire.HeaderSize:])^r.At.Hash)
+		g.ids = append(g.ids, le.Uint64(r.Frame))
 		g.adopted = g.adopted[:max(0, len(g.adopted)-1)]
 	case KindTruncate:
 		head := uint64(len(g.hashes))
 		g.adopted = g.adopted[len(g.adopted)-int(min(uint64(len(g.adopted)), max(r.Op, head+1)-head-1)):]
-		g.hashes = g.hashes[:min(head, r.Op-1)]
+		g.hashes, g.ids = g.hashes[:min(head, r.Op-1)], g.ids[:min(head, r.Op-1)]
 	case KindAdopt:
 		g.view, g.adopted = le.Uint32(r.Frame), nil
 		for b := r.Frame[8:]; len(b) > 0; b = b[wire.HeaderSize:] {
@@ -145,8 +147,9 @@ func (r *rig) found(rec *Recovered) model {
 		}
 		var mg modelGroup
 		if g.Image != nil {
-			for b := g.Image.State; len(b) > 0; b = b[8:] {
+			for b := g.Image.State; len(b) > 0; b = b[16:] {
 				mg.hashes = append(mg.hashes, binary.LittleEndian.Uint64(b))
+				mg.ids = append(mg.ids, binary.LittleEndian.Uint64(b[8:]))
 			}
 			mg.commit = len(mg.hashes)
 		}
@@ -160,6 +163,7 @@ func (r *rig) found(rec *Recovered) model {
 				r.t.Fatalf("group %d has op %d, want %d", g.Group, e.Header.Op, want)
 			}
 			mg.hashes = append(mg.hashes, wire.Hash64(body)^e.At.Hash)
+			mg.ids = append(mg.ids, e.Header.Checksum.Lo)
 		}
 		mg.adopted, mg.view = g.Adopted, g.AdoptView
 		m[g.Group] = mg
@@ -177,8 +181,12 @@ func (r *rig) found(rec *Recovered) model {
 	return m
 }
 
-func frame(group, op uint64, body []byte) []byte {
+func frame(group, op uint64, body []byte) []byte { return chained(group, op, 0, body) }
+
+// chained is a frame whose parent has the identity.
+func chained(group, op, parent uint64, body []byte) []byte {
 	h := wire.PrepareHeader{Command: wire.CommandPrepare, Operation: wire.OpSendMessages, Group: group, Op: op, Size: uint32(wire.HeaderSize + len(body))}
+	h.Parent.Lo = parent
 	h.Checksum = h.Identity()
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(body))
 	h.Put(b)
@@ -243,6 +251,10 @@ func (r *rig) round() (*Round, []model) {
 		id := uint64(1 + r.rng.IntN(6))
 		g, ok := m[id]
 		rec := Record{Kind: KindPrepare, Group: id, Op: uint64(len(g.hashes) + 1)}
+		parent := uint64(0)
+		if n := len(g.ids); n > 0 {
+			parent = g.ids[n-1]
+		}
 		switch x := r.rng.IntN(20); {
 		case !ok:
 			rec.Kind, rec.Op = KindBorn, 0
@@ -255,7 +267,7 @@ func (r *rig) round() (*Round, []model) {
 		case x == 5 && len(g.adopted) > 0:
 			rec.Kind, rec.Op = KindTruncate, rec.Op+uint64(r.rng.IntN(len(g.adopted)+1))
 		case x == 2:
-			rec.Frame = frame(id, rec.Op, nil)
+			rec.Frame = chained(id, rec.Op, parent, nil)
 			rec.At = Location{Segment: r.rng.Uint64(), Pos: 77, Len: 100_000, Hash: r.rng.Uint64()}
 		default:
 			size := r.rng.IntN(300)
@@ -266,7 +278,7 @@ func (r *rig) round() (*Round, []model) {
 			for i := range body {
 				body[i] = byte(r.rng.Uint32())
 			}
-			rec.Frame = frame(id, rec.Op, body)
+			rec.Frame = chained(id, rec.Op, parent, body)
 		}
 		round.Records = append(round.Records, rec)
 		m.apply(&rec)
@@ -340,8 +352,10 @@ func (r *rig) checkpoint() error {
 	for _, id := range slices.Sorted(maps.Keys(r.now)) {
 		g := r.now[id]
 		m := Image{Group: id, Op: uint64(g.commit), Commit: uint64(g.commit), Adopted: g.adopted, AdoptView: g.view}
-		for _, h := range g.hashes[:g.commit] {
+		for i, h := range g.hashes[:g.commit] {
 			m.State = binary.LittleEndian.AppendUint64(m.State, h)
+			m.State = binary.LittleEndian.AppendUint64(m.State, g.ids[i])
+			binary.LittleEndian.PutUint64(m.Head[:], g.ids[i]) // its checksum
 		}
 		images = append(images, m)
 	}
