@@ -110,10 +110,14 @@ type Deps struct {
 	// Partitions returns the service that reaches the primary of a partition group, nil when none
 	// is known. The same service value is returned for groups of the same process.
 	Partitions func(group uint64) link.Service
-	Follower   Follower
-	Pool       *buffer.Pool
-	Logger     hclog.Logger
-	Registry   prometheus.Registerer
+	// Router finds primaries in a cluster: then Metadata and Partitions are not used, and nothing is denied
+	// before the metadata primary was asked. Nil in a process that has everything.
+	Router *Router
+	// Follower may be a voucher: then requests wait, and are refused, while its view is too old.
+	Follower Follower
+	Pool     *buffer.Pool
+	Logger   hclog.Logger
+	Registry prometheus.Registerer
 }
 
 func (c *Config) fill() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // Core is what the sessions of one front-door share. It touches no socket.
@@ -21,6 +22,8 @@ type Core struct {
 	passwords *Passwords
 	facts     *facts
 	removed   *removed
+	index     *readIndex // nil in a process that has everything
+	voucher   voucher    // nil when the view is never old
 	host      *host
 	archiving atomic.Bool
 	stopping  atomic.Bool // refusals are passed on at once
@@ -40,6 +43,11 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.log = hclog.NewNullLogger()
 	}
 	c.removed = newRemoved()
+	c.voucher, _ = deps.Follower.(voucher)
+	if router := deps.Router; router != nil {
+		deps.Partitions, c.deps.Partitions = router.Service, router.Service
+		c.index = &readIndex{core: c}
+	}
 	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
 	c.metrics.watch(c)
 	return c
@@ -55,6 +63,29 @@ func (c *Core) counter(topic metadata.TopicKey) *atomic.Uint64 {
 		c.balanced[topic] = n
 	}
 	return n
+}
+
+// metadataService is the service that reaches the metadata primary, nil when none is known.
+func (c *Core) metadataService() link.Service {
+	if c.deps.Router != nil {
+		return c.deps.Router.Service(wire.MetadataGroup)
+	}
+	return c.deps.Metadata
+}
+
+// askMetadata makes a call to the metadata primary, once, and waits for the answer.
+func (c *Core) askMetadata(call *link.Call) {
+	call.Group = wire.MetadataGroup
+	service := c.metadataService()
+	if service == nil {
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnreachable
+		return
+	}
+	service.Serve(call)
+	<-call.Done()
+	if c.deps.Router != nil && call.Status.IsTransient() {
+		c.deps.Router.Refused(call, service)
+	}
 }
 
 // partitionService is the service that reaches a partition's primary, nil when none is known.

@@ -13,6 +13,11 @@
 // there is a reply, which leaves with one write. Requests of a connection are answered one at a time
 // and in order.
 //
+// In a cluster a [Router] finds the primaries: members come from the metadata, the view from refusals, and
+// a refused call is repeated here and nowhere else. What the own view lacks or forbids is denied only after a
+// read-index at the metadata primary, and nothing is authorized from a view that nobody has vouched for
+// lately.
+//
 // It never drops a request in silence. What the reference leaves unanswered gets a status: 3 for a
 // frame that is none, the batch's own code for a bad batch, 58 for what may be sent again.
 package frontdoor

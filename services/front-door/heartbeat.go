@@ -50,8 +50,7 @@ func (s *Server) logout(b *binding) {
 		call.Header = wire.RequestHeader{
 			Operation: wire.OpLogout, Client: b.client, Session: b.session, UserID: b.user, Request: ^uint64(0),
 		}
-		s.core.deps.Metadata.Serve(call)
-		<-call.Done()
+		s.core.askMetadata(call)
 		if call.Status == 0 {
 			s.core.deps.Follower.Wait(call.Op, s.core.cfg.HoldFor)
 			return

@@ -96,7 +96,7 @@ func (s *Session) enter() action {
 	c.Group = wire.MetadataGroup
 	c.Header = s.header
 	c.Header.UserID = s.login.user
-	return s.route(s.core.deps.Metadata, (*Session).enter, (*Session).registered)
+	return s.route(s.core.metadataService(), (*Session).enter, (*Session).registered)
 }
 
 func (s *Session) registered() action {
@@ -135,7 +135,7 @@ func (s *Session) logout() action {
 	c.Group = wire.MetadataGroup
 	c.Header = s.header
 	c.Header.Client, c.Header.Session, c.Header.UserID = s.bound.client, s.bound.session, s.bound.user
-	return s.route(s.core.deps.Metadata, (*Session).logout, (*Session).loggedOut)
+	return s.route(s.core.metadataService(), (*Session).logout, (*Session).loggedOut)
 }
 
 func (s *Session) loggedOut() action {

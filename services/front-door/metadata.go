@@ -44,7 +44,7 @@ func (s *Session) orderAgain() action {
 	c.Header.Operation = s.orderedAs()
 	c.Header.Client, c.Header.Session, c.Header.UserID = s.bound.client, s.bound.session, s.bound.user
 	c.Body, c.BodyStart = s.ordered, 0
-	return s.route(s.core.deps.Metadata, (*Session).orderAgain, (*Session).metadataDone)
+	return s.route(s.core.metadataService(), (*Session).orderAgain, (*Session).metadataDone)
 }
 
 // orderedAs is the operation a request is sent under: DeleteSegments is resolved before.

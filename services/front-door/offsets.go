@@ -12,7 +12,7 @@ func (s *Session) getOffset() action {
 	}
 	target := s.resolveOffset(q.Consumer, q.Stream, q.Topic)
 	if target.topic == nil {
-		return s.empty()
+		return s.absent()
 	}
 	if !target.mayPoll {
 		return s.refused(wire.CodeUnauthorized)
@@ -22,7 +22,7 @@ func (s *Session) getOffset() action {
 		return s.refused(wire.CodePartitionNotFound)
 	}
 	if !s.consumer(target, q.Consumer) {
-		return s.empty()
+		return s.absent()
 	}
 	s.callPartition(group)
 	s.call.Body = s.body

@@ -47,6 +47,8 @@ func (s *Server) perform(session *Session, act action) action {
 		session.facts = s.core.facts.get(session.groups, session.facts[:0])
 	case actStats:
 		s.core.host.read(&session.host)
+	case actReadIndex:
+		s.takeIndex(session)
 	case actSnapshot:
 		session.archive, session.archiveErr = s.core.snapshot(session.archiveSpec)
 	}

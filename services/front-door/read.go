@@ -15,6 +15,8 @@ func (s *Session) read() action {
 	case !s.authenticated():
 		s.bound = nil
 		return s.refused(wire.CodeUnauthenticated)
+	case s.core.index != nil && !s.sure && readsMetadata(code):
+		return s.confirm()
 	}
 	switch s.header.Code {
 	case wire.CmdPollMessages:

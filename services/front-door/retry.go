@@ -17,23 +17,44 @@ const (
 // that a repeat may cure is repeated from again on, which resolves the target anew. This is the only
 // retrying there is: replicas answer once.
 func (s *Session) route(service link.Service, again, judge step) action {
-	s.again, s.judge = again, judge
+	s.again, s.judge, s.origin = again, judge, again
+	s.service = service
 	if service == nil {
 		s.call.Status, s.call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnknownGroup
 		return s.answered()
 	}
-	s.service = service
 	return s.then(actRoute, (*Session).answered)
 }
 
 func (s *Session) answered() action {
-	if s.call.Status.IsTransient() && s.mayRepeat() {
-		s.delay = min(firstPause<<min(s.tries, 8), longPause)
-		s.tries++
-		s.core.metrics.retries.Inc()
-		return s.then(actPause, (*Session).repeat)
+	if s.call.Status.IsTransient() {
+		if s.core.deps.Router != nil && s.service != nil {
+			s.core.deps.Router.Refused(s.call, s.service)
+		}
+		if s.mayRepeat() {
+			return s.repeatLater()
+		}
 	}
+	s.decided = true
 	return s.judge(s)
+}
+
+// repeatLater repeats the call after a pause, or, when the replica knows newer metadata and therefore not
+// the group, as soon as the own view is as new.
+func (s *Session) repeatLater() action {
+	s.backOff()
+	s.core.metrics.retries.Inc()
+	if c := s.call; c.Reason == link.ReasonUnknownGroup && c.MetadataOp > s.view.Op {
+		c.Op = c.MetadataOp
+		return s.then(actHold, (*Session).repeat)
+	}
+	return s.then(actPause, (*Session).repeat)
+}
+
+// backOff sets the next pause.
+func (s *Session) backOff() {
+	s.delay = min(firstPause<<min(s.tries, 8), longPause)
+	s.tries++
 }
 
 // mayRepeat reports whether the call can and should be made again: its bytes are still there, the
@@ -42,8 +63,12 @@ func (s *Session) mayRepeat() bool {
 	c := s.call
 	limit := s.giveUp
 	switch c.Reason {
-	case link.ReasonClosing, link.ReasonDiskFull:
+	case link.ReasonDiskFull:
 		return false
+	case link.ReasonClosing:
+		if s.core.deps.Router == nil {
+			return false // there is nobody else
+		}
 	case link.ReasonUnknownGroup:
 		limit = s.start.Add(s.core.cfg.RouteFor)
 	}

@@ -14,14 +14,15 @@ import (
 type action uint8
 
 const (
-	actAnswer   action = iota // reply() is ready
-	actRoute                  // serve session.call with session.service and wait
-	actPause                  // wait session.delay
-	actHold                   // wait until the follower has applied session.call.Op
-	actPassword               // compute session.job
-	actFacts                  // fetch facts of session.groups into session.facts
-	actStats                  // read the host's figures into session.host
-	actSnapshot               // build session.archive as session.archiveSpec says
+	actAnswer    action = iota // reply() is ready
+	actRoute                   // serve session.call with session.service and wait
+	actPause                   // wait session.delay
+	actHold                    // wait until the follower has applied session.call.Op
+	actPassword                // compute session.job
+	actFacts                   // fetch facts of session.groups into session.facts
+	actStats                   // read the host's figures into session.host
+	actSnapshot                // build session.archive as session.archiveSpec says
+	actReadIndex               // take a read-index into the session's certainty
 )
 
 // step is a place where a request goes on after the connection did what an action asked for.
@@ -62,6 +63,8 @@ type Session struct {
 	asked  []byte // backing of a request that came without a frame of its own (Local)
 	tries  int
 	start  time.Time
+	certainty
+	boundAt *metadata.View // view in which the binding was looked at
 
 	call    *link.Call
 	service link.Service
@@ -123,6 +126,16 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 	if s.header.Validate() != nil {
 		return s.refused(wire.CodeInvalidCommand)
 	}
+	s.certainty = certainty{origin: (*Session).begin}
+	if !s.core.fresh() && s.authorizes() {
+		return s.doubt(s.unvouched())
+	}
+	return s.doubt(s.begin())
+}
+
+// begin starts on a request whose header is read.
+func (s *Session) begin() action {
+	s.overtaken()
 	if s.header.Operation == wire.OpRegister {
 		return s.register()
 	}
@@ -149,7 +162,7 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 // resume goes on after the connection did what the last action asked for.
 func (s *Session) resume(now time.Time) action {
 	s.now = now
-	return s.next(s)
+	return s.doubt(s.next(s))
 }
 
 // checksumHolds verifies a request checksum that is present. A body that was not kept cannot be
