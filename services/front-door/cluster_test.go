@@ -10,6 +10,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/buffer"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/routing"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -162,8 +163,8 @@ func startCluster(t *testing.T, change func(*Config)) *cluster {
 	for _, id := range []uint8{2, 3} {
 		c.nodes[id].refusing(notPrimary(0))
 	}
-	router := NewRouter(RouterConfig{
-		Follower: c.follower, Metadata: []byte{1, 2, 3}, Roster: []byte{11, 12, 13},
+	router := routing.New(routing.Config{
+		View: c.follower.View, Metadata: []byte{1, 2, 3}, Roster: []byte{11, 12, 13},
 		Dial: func(id uint8) link.Service { return c.nodes[id] },
 	})
 	server, err := New(cfg, Deps{Router: router, Follower: c.follower, Pool: c.pool})
@@ -235,56 +236,6 @@ func TestRouterFindsTheMetadataPrimary(t *testing.T) {
 	}
 	if w.nodes[3].readIndexes() != 1 {
 		t.Errorf("%d read-indexes at the new primary", w.nodes[3].readIndexes())
-	}
-}
-
-// A refusal by a member that is not aimed at any more does not move the aim, and neither does one by a
-// primary that has no room.
-func TestRouterKeepsItsAim(t *testing.T) {
-	nodes := map[uint8]*node{1: {}, 2: {}, 3: {}}
-	r := NewRouter(RouterConfig{Metadata: []byte{1, 2, 3}, Dial: func(id uint8) link.Service { return nodes[id] }})
-	refused := func(node uint8, why link.Reason, view uint32) {
-		c := link.NewCall()
-		c.Group, c.Status, c.Reason, c.View = wire.MetadataGroup, wire.CodeTransientNotAccepted, why, view
-		r.Refused(c, nodes[node])
-	}
-	aimed := func(want uint8) {
-		t.Helper()
-		if r.Service(wire.MetadataGroup) != link.Service(nodes[want]) {
-			t.Errorf("node %d is not aimed at", want)
-		}
-	}
-	aimed(1)
-	for range 3 {
-		refused(1, link.ReasonNotPrimary, 0) // three calls at once
-	}
-	aimed(2)
-	refused(2, link.ReasonBusy, 0)
-	refused(2, link.ReasonBehind, 0)
-	aimed(2)
-	refused(2, link.ReasonNotPrimary, 4)
-	aimed(2) // member 4 mod 3
-	refused(3, link.ReasonViewChange, 5)
-	aimed(3)
-	refused(1, link.ReasonNotPrimary, 1) // an older view
-	aimed(3)
-	refused(3, link.ReasonUnreachable, 0)
-	refused(1, link.ReasonUnreachable, 0)
-	refused(2, link.ReasonUnreachable, 0)
-	aimed(3)
-}
-
-// A node nobody has an address of is passed over at once.
-func TestRouterWithoutAnAddress(t *testing.T) {
-	third := &node{}
-	r := NewRouter(RouterConfig{Metadata: []byte{1, 2, 3}, Dial: func(id uint8) link.Service {
-		if id == 3 {
-			return third
-		}
-		return nil
-	}})
-	if r.Service(wire.MetadataGroup) != link.Service(third) {
-		t.Error("the one that can be reached is not found")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/buffer"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/routing"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -112,7 +113,7 @@ type Deps struct {
 	Partitions func(group uint64) link.Service
 	// Router finds primaries in a cluster: then Metadata and Partitions are not used, and nothing is denied
 	// before the metadata primary was asked. Nil in a process that has everything.
-	Router *Router
+	Router *routing.Router
 	// Follower may be a voucher: then requests wait, and are refused, while its view is too old.
 	Follower Follower
 	Pool     *buffer.Pool

@@ -76,16 +76,12 @@ func (c *Core) metadataService() link.Service {
 // askMetadata makes a call to the metadata primary, once, and waits for the answer.
 func (c *Core) askMetadata(call *link.Call) {
 	call.Group = wire.MetadataGroup
-	service := c.metadataService()
-	if service == nil {
-		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnreachable
+	if c.deps.Router != nil {
+		c.deps.Router.Ask(call)
 		return
 	}
-	service.Serve(call)
+	c.deps.Metadata.Serve(call)
 	<-call.Done()
-	if c.deps.Router != nil && call.Status.IsTransient() {
-		c.deps.Router.Refused(call, service)
-	}
 }
 
 // partitionService is the service that reaches a partition's primary, nil when none is known.

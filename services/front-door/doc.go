@@ -13,8 +13,7 @@
 // there is a reply, which leaves with one write. Requests of a connection are answered one at a time
 // and in order.
 //
-// In a cluster a [Router] finds the primaries: members come from the metadata, the view from refusals, and
-// a refused call is repeated here and nowhere else. What the own view lacks or forbids is denied only after a
+// In a cluster a [routing.Router] finds the primaries, and a refused call is repeated here and nowhere else. What the own view lacks or forbids is denied only after a
 // read-index at the metadata primary, and nothing is authorized from a view that nobody has vouched for
 // lately.
 //

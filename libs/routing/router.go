@@ -1,22 +1,21 @@
-package frontdoor
+package routing
 
 import (
 	"sync"
 	"sync/atomic"
 
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// Router finds the primaries of groups in a cluster. The members of a group never change
-// (design-arguments.md 2), so it keeps them, with the newest view it has heard of: the primary of view v
-// is member v mod n. A refusal brings news of the view. One that does not, or no answer at all, has the
-// members tried in turn. It starts with view 0, as groups do, and never asks anybody for hints.
+// Router finds the primaries of groups. The members of a group never change (design-arguments.md 2), so
+// it keeps them, with the newest view it has heard of: the primary of view v is member v mod n. A
+// refusal brings news of the view. One that does not, or no answer at all, has the members tried in
+// turn. It starts with view 0, as groups do, and never asks anybody for hints. All methods may be used
+// concurrently.
 type Router struct {
-	follower Follower
-	dial     func(node uint8) link.Service
-	metadata []byte
-	roster   []byte
+	config Config
 
 	mu     sync.RWMutex
 	places map[uint64]*place
@@ -42,9 +41,10 @@ func (p *place) index() int {
 	return int((a>>aimSkipBits + a&(1<<aimSkipBits-1)) % uint64(len(p.members)))
 }
 
-// RouterConfig describes the cluster a Router works in.
-type RouterConfig struct {
-	Follower Follower
+// Config describes the cluster a Router works in.
+type Config struct {
+	// View returns the newest metadata, never nil.
+	View func() *metadata.View
 	// Dial returns the way to a node, nil while none is known. It is called for every request: the same
 	// node gives the same value each time.
 	Dial func(node uint8) link.Service
@@ -55,12 +55,8 @@ type RouterConfig struct {
 	Roster []byte
 }
 
-// NewRouter makes a router for one front-door.
-func NewRouter(c RouterConfig) *Router {
-	return &Router{
-		follower: c.Follower, dial: c.Dial, metadata: c.Metadata, roster: c.Roster, places: make(map[uint64]*place),
-	}
-}
+// New makes a router for one process.
+func New(c Config) *Router { return &Router{config: c, places: make(map[uint64]*place)} }
 
 // Service is the way to the group's primary as far as it is known, or to another member while there is
 // no way to that one. Nil when nobody is known.
@@ -71,11 +67,25 @@ func (r *Router) Service(group uint64) link.Service {
 	}
 	first := p.index()
 	for i := range p.members {
-		if s := r.dial(p.members[(first+i)%len(p.members)]); s != nil {
+		if s := r.config.Dial(p.members[(first+i)%len(p.members)]); s != nil {
 			return s
 		}
 	}
 	return nil
+}
+
+// Ask makes a call to the primary of its group, once, and waits for the answer. A refusal is learned from.
+func (r *Router) Ask(c *link.Call) {
+	service := r.Service(c.Group)
+	if service == nil {
+		c.Status, c.Reason = wire.CodeTransientNotAccepted, link.ReasonUnreachable
+		return
+	}
+	service.Serve(c)
+	<-c.Done()
+	if c.Status.IsTransient() {
+		r.Refused(c, service)
+	}
 }
 
 // Refused learns from a call that was refused with a transient status by service, or not answered.
@@ -94,7 +104,7 @@ func (r *Router) Refused(c *link.Call, service link.Service) {
 	default:
 		return // the right one, which has no room or is behind
 	}
-	if service != r.dial(p.members[p.index()]) {
+	if service != r.config.Dial(p.members[p.index()]) {
 		return // somebody else is aimed at by now
 	}
 	skip := (old&(1<<aimSkipBits-1) + 1) % uint64(len(p.members))
@@ -128,14 +138,14 @@ func (r *Router) place(group uint64) *place {
 
 func (r *Router) members(group uint64) []byte {
 	if group == wire.MetadataGroup {
-		return r.metadata
+		return r.config.Metadata
 	}
-	_, partition, ok := r.follower.View().PartitionByGroupID(group)
+	_, partition, ok := r.config.View().PartitionByGroupID(group)
 	switch {
 	case !ok:
 		return nil
 	case partition.Placed():
 		return partition.Members()
 	}
-	return r.roster
+	return r.config.Roster
 }
