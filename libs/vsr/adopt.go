@@ -50,15 +50,25 @@ func (r *Replica) pursue(out *Output) {
 	if !r.store(out) || r.storing || r.held < r.tail.head {
 		return
 	}
+	r.switchLog()
+	if r.save(out); r.settled() {
+		r.adopted(out)
+	}
+}
+
+// switchLog makes the log that of the plan's view. From here on a vote may speak of it.
+func (r *Replica) switchLog() {
+	p := &r.plan
 	r.logView, r.names = p.view, nil
 	for i := range p.headers {
 		if p.headers[i].Op > r.held {
 			r.names = p.headers[:i+1]
 		}
 	}
-	if r.save(out); r.settled() {
-		r.adopted(out)
+	if p.newer {
+		r.known = min(r.known, p.head) // more than that was given up (rule D8)
 	}
+	r.known = max(r.known, p.commit, r.committed)
 }
 
 // find sets match: the chain proves everything below an entry that is in the view's log. Where the
@@ -154,10 +164,6 @@ func (r *Replica) adoptStored(out *Output) {
 func (r *Replica) adopted(out *Output) {
 	p := r.plan
 	r.plan = plan{}
-	if p.newer {
-		r.known = min(r.known, p.head) // more than that was given up (rule D8)
-	}
-	r.known = max(r.known, p.commit, r.committed)
 	r.goal = max(p.head, r.tail.head)
 	r.acked = p.commit
 	r.drain(out)

@@ -71,6 +71,9 @@ func (r *Replica) restart(b Boot) {
 			}
 		}
 	}
+	if n := len(r.names); n > 0 && r.names[n-1].Op > b.Head+1 {
+		r.known = max(r.known, r.names[n-1].Op) // a view names everything from its commit point on
+	}
 	r.timers[timerProbe] = 1
 }
 

@@ -102,7 +102,7 @@ func (r *Replica) propose(out *Output) {
 // vote sends the own DoViewChange once enough others want the view too.
 func (r *Replica) vote(out *Output) {
 	enough := max(1, (int(r.group.Members)-1)/2)
-	if r.election.voted || !r.settled() || bits.OnesCount32(r.election.heard) < enough {
+	if r.election.voted || r.election.decided || !r.settled() || bits.OnesCount32(r.election.heard) < enough {
 		return
 	}
 	r.election.voted = true
