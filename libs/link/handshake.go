@@ -46,12 +46,12 @@ type shaker struct {
 	conn   net.Conn
 	self   *Node
 	secret *Secret // nil: authentication is off, the Hello is the whole handshake
+	nonce  func(*[wire.NonceSize]byte)
 	script wire.Transcript
 }
 
 func newShaker(conn net.Conn, self *Node, secret *Secret) (*shaker, error) {
-	s := &shaker{conn: conn, self: self, secret: secret}
-	s.script.Cluster = self.Cluster
+	s := &shaker{conn: conn, self: self, secret: secret, nonce: freshNonce}
 	if t, ok := conn.(*tls.Conn); ok {
 		state := t.ConnectionState()
 		key, err := state.ExportKeyingMaterial(wire.ExporterLabel, nil, wire.ExporterSize)
@@ -84,7 +84,7 @@ func (s *shaker) dial(expect uint8) (peer uint8, err error) {
 	if expect != AnyNode && peer != expect {
 		return 0, refuse(refusedIdentity, "the process there is node %d, not %d", peer, expect)
 	}
-	s.script.Dialer, s.script.Acceptor, s.script.NonceA = s.self.ID, peer, challenge.Nonce
+	s.script.Cluster, s.script.Dialer, s.script.Acceptor, s.script.NonceA = s.self.Cluster, s.self.ID, peer, challenge.Nonce
 	if !s.secret.accepts(challenge.MAC, s.script.AcceptorMAC) {
 		return 0, refuse(refusedMAC, "node %d does not have this cluster's secret", peer)
 	}
@@ -123,7 +123,7 @@ func (s *shaker) accept(may func(dialer uint8) bool) (peer uint8, err error) {
 	case !hasNonce:
 		return 0, refuse(refusedNoAuth, "node %d did not authenticate", hello.Replica)
 	}
-	s.script.Dialer, s.script.Acceptor, s.script.NonceD = hello.Replica, s.self.ID, hello.Nonce
+	s.script.Cluster, s.script.Dialer, s.script.Acceptor, s.script.NonceD = s.self.Cluster, hello.Replica, s.self.ID, hello.Nonce
 	s.nonce(&s.script.NonceA)
 	mac := s.script.AcceptorMAC(&s.secret.sign)
 	if err := s.send(wire.CommandReplicaChallenge, &s.script.NonceA, &mac, 0); err != nil {
@@ -156,7 +156,7 @@ func (s *shaker) judge(hello *wire.HandshakeHeader, may func(uint8) bool) (wire.
 	return wire.HandshakeOk, nil
 }
 
-func (s *shaker) nonce(n *[wire.NonceSize]byte) {
+func freshNonce(n *[wire.NonceSize]byte) {
 	_, _ = rand.Read(n[:]) // never fails: the runtime ends the process instead
 }
 

@@ -53,6 +53,7 @@ type Mesh struct {
 // NewMesh returns a mesh without peers. Its node must have an id below wire.FrontDoorID.
 func NewMesh(cfg MeshConfig) *Mesh {
 	cfg.fill()
+	cfg.bare = cfg.Node.Mixed
 	m := &Mesh{
 		cfg: cfg, wrong: cfg.complaints(planeReplica), shaking: make(chan struct{}, maxHandshakes),
 		control: cfg.Metrics.lane(planeReplica, "control"), data: cfg.Metrics.lane(planeReplica, "data"),

@@ -2,34 +2,13 @@ package link
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
-
-// Time between attempts to connect: the first follows at once, so that a restarted peer is back within
-// one round of liveness pings.
-const (
-	firstRetry  = 20 * time.Millisecond // to firstRetry + retryJitter
-	retryJitter = 30 * time.Millisecond
-	longRetry   = time.Second
-)
-
-// retryAfter is how long to wait after n attempts in a row that came to nothing.
-func retryAfter(n int) time.Duration {
-	base := min(firstRetry<<min(n, 10), longRetry)
-	jitter := retryJitter
-	if n > 0 {
-		jitter = base / 2
-	}
-	return min(base+rand.N(jitter), longRetry)
-}
 
 // peer is one other node and the connections to it.
 type peer struct {
@@ -46,7 +25,7 @@ type peer struct {
 	removed bool
 	who     Peer // of the control lane's process
 	width   int  // lanes the pair has
-	problem string
+	problem problem
 }
 
 func newPeer(m *Mesh, id uint8) *peer {
@@ -129,7 +108,7 @@ func (p *peer) attach(s *stream, who Peer, at Lane) error {
 	if old := p.lanes[at].Swap(s); old != nil {
 		old.close()
 	}
-	p.problem = ""
+	p.problem.solved()
 	p.joined()
 	return nil
 }
@@ -203,53 +182,13 @@ func (p *peer) keepData(life context.Context, at Lane) {
 
 // keep dials one lane again and again until ctx ends.
 func (p *peer) keep(ctx context.Context, at Lane, run func(net.Conn, Peer) error) {
-	failed, before := 0, false
-	for ctx.Err() == nil {
-		conn, who, err := p.mesh.cfg.dial(ctx, *p.address.Load(), p.id, at)
-		if err == nil {
-			if before {
-				p.mesh.cfg.Metrics.reconnects.WithLabelValues(planeReplica).Inc()
-			}
-			before = true
-			begun := time.Now()
-			err = run(conn, who)
-			if failed++; time.Since(begun) > longRetry {
-				failed = 0 // it was a connection, not another way to refuse
-			}
+	d := dialing{
+		options: &p.mesh.cfg.Options, plane: planeReplica, address: func() string { return *p.address.Load() }, expect: p.id, lane: at,
+		problem: &p.problem, ended: func(err error) {
 			p.mesh.complain(err, "connection ended", "node", p.id, "lane", laneName(at))
-		} else {
-			p.explain(ctx, err)
-			failed++
-		}
-		if !pause(ctx, retryAfter(failed)) {
-			return
-		}
+		},
 	}
-}
-
-// explain writes why the node cannot be reached, once for each new reason.
-func (p *peer) explain(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	p.mu.Lock()
-	text := steadyText(err)
-	news := text != p.problem
-	p.problem = text
-	p.mu.Unlock()
-	if news {
-		p.mesh.cfg.Log.Warn("cannot connect to node", "node", p.id, "address", *p.address.Load(), "error", err)
-	}
-}
-
-// steadyText is the text of an error without the ports of the attempt, so that the same failure reads the
-// same each time.
-func steadyText(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Op + ": " + op.Err.Error()
-	}
-	return err.Error()
+	d.keep(ctx, run)
 }
 
 // laneReceiver hands the frames of a lane to the mesh's user.

@@ -25,6 +25,8 @@ type Options struct {
 	Grace      time.Duration // for dialing, TLS and handshake together, 0: 10 s
 	BudgetWait time.Duration // how long a frame waits for buffer budget, 0: 1 s
 	Queue      int           // bytes that may wait to be written to one connection, 0: 32 MiB
+
+	bare bool // no introduction: the replica plane of a mixed cluster
 }
 
 func (o *Options) fill() {
@@ -93,7 +95,7 @@ func (o *Options) introduceSelf(conn net.Conn, expect uint8, lane Lane) (Peer, e
 		return Peer{}, err
 	}
 	proved, err := s.dial(expect)
-	if err != nil || o.Node.Mixed {
+	if err != nil || o.bare {
 		return Peer{ID: proved}, err
 	}
 	return (&introduction{conn: conn, self: o.Node, lane: lane}).open(proved)
@@ -114,7 +116,7 @@ func (o *Options) admit(conn net.Conn, may func(dialer uint8) bool) (net.Conn, P
 		return conn, Peer{}, 0, err
 	}
 	proved, err := s.accept(may)
-	if err != nil || o.Node.Mixed {
+	if err != nil || o.bare {
 		return conn, Peer{ID: proved}, Control, err
 	}
 	peer, lane, err := (&introduction{conn: conn, self: o.Node}).answer(proved)

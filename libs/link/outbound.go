@@ -54,6 +54,7 @@ type outbound struct {
 	urgent  batch
 	bulk    batch
 	bytes   int // of all frames not written yet
+	held    int // of requests whose answers are to come
 	ended   bool
 	killed  bool
 }
@@ -185,4 +186,27 @@ func (b *batch) release() {
 		}
 	}
 	*b = batch{}
+}
+
+// hold counts n bytes of requests that are being served for the other side, after waiting until they and
+// what waits to be written are within limit; false: the queue has ended.
+func (q *outbound) hold(n, limit int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.ended && q.held+q.bytes > limit {
+		q.changed.Wait()
+	}
+	q.held += n
+	if q.ended {
+		q.held -= n
+		return false
+	}
+	return true
+}
+
+func (q *outbound) unhold(n int) {
+	q.mu.Lock()
+	q.held -= n
+	q.changed.Broadcast()
+	q.mu.Unlock()
 }

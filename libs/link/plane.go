@@ -33,9 +33,10 @@ var (
 		wire.CommandStartViewChange, wire.CommandDoViewChange, wire.CommandStartView, wire.CommandRequestStartView)
 	nativeFrames = mixedFrames | pings
 
-	// askingFrames go to the server of the service plane, answeringFrames come from it.
-	askingFrames    = pings | feedAsks | forwards | frames(wire.CommandRequest)
-	answeringFrames = pings | feedTold | forwardResults | frames(wire.CommandReply, wire.CommandEviction)
+	// askingFrames go to the server of the service plane, answeringFrames come from it. Logins and logouts
+	// are Requests there: 26 to 29 are for members of a mixed cluster.
+	askingFrames    = pings | feedAsks | frames(wire.CommandRequest)
+	answeringFrames = pings | feedTold | frames(wire.CommandReply, wire.CommandEviction)
 )
 
 // sealed reports whether frames of command c carry a seal: the documented ones, and pings.

@@ -1,0 +1,359 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+const (
+	// watchEvery is the precision of deadlines.
+	watchEvery = 50 * time.Millisecond
+	// bulkRequest is the size from which a request waits behind smaller ones.
+	bulkRequest = 64 << 10
+)
+
+// state is how far a call has got on its connection.
+type state uint8
+
+const (
+	free     state = iota
+	waiting        // in the queue: nothing of it was sent
+	writing        // the writer has its body
+	sent           // the answer may come
+	answered       // the answer came while the writer still had the body
+)
+
+// slot is a call under way.
+type slot struct {
+	call     *Call
+	number   uint64 // life of the slot << 32 | its index
+	size     int
+	deadline time.Time
+	state    state
+}
+
+// line is one life of a Remote's connection with the calls on it. A call ends when nobody uses its
+// bytes any more: while the writer has them it is neither given up nor finished.
+type line struct {
+	remote *Remote
+	stream *stream
+	who    Peer
+	heard  atomic.Uint64 // frames that came
+
+	mu    sync.Mutex
+	over  bool // the connection has ended
+	slots []slot
+	spare []uint32 // free slots
+	bytes int      // of calls under way
+}
+
+// serve sends a call.
+func (l *line) serve(c *Call) {
+	size := wire.HeaderSize + len(c.Body) + 4*len(c.InFlight)
+	l.mu.Lock()
+	why := ReasonNone
+	switch {
+	case l.over:
+		why = ReasonUnreachable
+	case l.bytes > 0 && l.bytes+size > l.remote.cfg.Window, size > int(l.remote.cfg.MaxFrame):
+		why = ReasonBusy
+	default:
+		why = l.send(c, size)
+	}
+	l.mu.Unlock()
+	if why != ReasonNone {
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+	}
+}
+
+// send enters the call and queues its frame. l.mu is held.
+func (l *line) send(c *Call, size int) Reason {
+	s := l.enter()
+	wait := l.remote.cfg.Limit
+	if c.Deadline != 0 {
+		wait = time.Duration(c.Deadline) * time.Millisecond
+	}
+	s.call, s.size, s.state, s.deadline = c, size, waiting, time.Now().Add(wait)
+	p := parcel{body: c.Body, ticket: s.number}
+	putCall(p.head[:], c, size, s.number, uint32(wait/time.Millisecond))
+	var tail []byte
+	if len(c.InFlight) > 0 {
+		tail = appendNumbers(nil, c.InFlight)
+	}
+	if l.stream.out.push(&p, tail, size < bulkRequest, true) != queued {
+		l.leave(s)
+		return ReasonUnreachable
+	}
+	l.bytes += size
+	return ReasonNone
+}
+
+// enter takes a free slot. l.mu is held.
+func (l *line) enter() *slot {
+	if n := len(l.spare); n > 0 {
+		s := &l.slots[l.spare[n-1]]
+		l.spare = l.spare[:n-1]
+		return s
+	}
+	l.slots = append(l.slots, slot{number: 1<<32 | uint64(len(l.slots))})
+	return &l.slots[len(l.slots)-1]
+}
+
+// leave frees a slot; its number is not used again. l.mu is held.
+func (l *line) leave(s *slot) {
+	*s = slot{number: s.number + 1<<32}
+	l.spare = append(l.spare, uint32(s.number))
+}
+
+// end takes a call off the line. l.mu is held.
+func (l *line) end(s *slot) *Call {
+	c := s.call
+	l.bytes -= s.size
+	l.leave(s)
+	return c
+}
+
+// find returns the slot of a call that is still under way, or nil. l.mu is held.
+func (l *line) find(number uint64) *slot {
+	if at := uint32(number); int(at) < len(l.slots) && l.slots[at].number == number && l.slots[at].state != free {
+		return &l.slots[at]
+	}
+	return nil
+}
+
+// begin implements tickets.
+func (l *line) begin(ticket uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.find(ticket)
+	if s == nil {
+		return false
+	}
+	s.state = writing
+	return true
+}
+
+// written implements tickets.
+func (l *line) written(ticket uint64) {
+	l.mu.Lock()
+	s := l.find(ticket)
+	if s == nil || s.state == writing {
+		if s != nil {
+			s.state = sent
+		}
+		l.mu.Unlock()
+		return
+	}
+	c := l.end(s)
+	l.mu.Unlock()
+	c.Finish()
+}
+
+// answer fills in what came for a call and finishes it, now or when the writer is done with it; false: it
+// is not under way any more, or was never sent.
+func (l *line) answer(number uint64, fill func(*Call)) bool {
+	l.mu.Lock()
+	s := l.find(number)
+	switch {
+	case s == nil || s.state == waiting || s.state == answered:
+		l.mu.Unlock()
+		return false
+	case s.state == writing:
+		fill(s.call)
+		s.state = answered
+		l.mu.Unlock()
+		return true
+	}
+	c := l.end(s)
+	l.mu.Unlock()
+	fill(c)
+	c.Finish()
+	return true
+}
+
+// lost ends all calls once nobody reads or writes any more.
+func (l *line) lost() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock() // from here on nobody enters
+	why := ReasonUnreachable
+	if l.remote.ctx.Err() != nil {
+		why = ReasonClosing
+	}
+	for i := range l.slots {
+		switch s := &l.slots[i]; s.state {
+		case waiting:
+			l.end(s).Refuse(wire.CodeTransientNotAccepted, why)
+		case writing, sent:
+			l.end(s).Refuse(wire.CodeTransientNotCommitted, why)
+		case answered:
+			l.end(s).Finish()
+		}
+	}
+}
+
+// watch ends calls whose time is up, and the connection when the other side is silent.
+func (l *line) watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	heard, quiet, asked := uint64(0), time.Now(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			l.expire(now)
+			if n := l.heard.Load(); n != heard {
+				heard, quiet, asked = n, now, false
+			}
+			switch silence := now.Sub(quiet); {
+			case silence >= l.remote.cfg.Silence:
+				l.remote.cfg.Log.Warn("service is silent", "node", l.who.ID)
+				l.stream.close()
+				return
+			case silence >= l.remote.cfg.Silence/5 && !asked:
+				asked = true
+				l.ping()
+			}
+		}
+	}
+}
+
+// expire ends the calls whose deadline has passed, except those the writer is at.
+func (l *line) expire(now time.Time) {
+	for at := 0; ; at++ {
+		l.mu.Lock()
+		for ; at < len(l.slots); at++ {
+			if s := &l.slots[at]; (s.state == waiting || s.state == sent) && now.After(s.deadline) {
+				break
+			}
+		}
+		if at >= len(l.slots) {
+			l.mu.Unlock()
+			return
+		}
+		s := &l.slots[at]
+		was := s.state
+		c := l.end(s)
+		l.mu.Unlock()
+		if was == waiting {
+			c.Refuse(wire.CodeTransientNotAccepted, ReasonBusy)
+		} else {
+			c.Refuse(wire.CodeTransientNotCommitted, ReasonUnreachable)
+		}
+	}
+}
+
+func (l *line) ping() {
+	node := l.remote.cfg.Node
+	h := wire.PingHeader{
+		Preamble: wire.Preamble{Cluster: node.Cluster, Command: wire.CommandPing}, ClusterUUID: node.ClusterUUID(), NodeUUID: node.UUID,
+		Epoch: node.Epoch, Node: node.ID, Mixed: node.Mixed,
+	}
+	b := wire.AppendPing(nil, &h, &wire.PingBody{})
+	l.stream.out.push(&parcel{head: wire.Header(b)}, b[wire.HeaderSize:], true, true)
+}
+
+// borrows implements receiver: answers that are not frames of their own are copied into the call.
+func (l *line) borrows(h *wire.Header) bool {
+	switch h.Command() {
+	case wire.CommandPing, wire.CommandPong:
+		return true
+	case wire.CommandReply:
+		var c wire.ReplyContext
+		return c.Decode(h[:]) == nil && !c.Framed
+	}
+	return false
+}
+
+var errAnswer = errors.New("answer that cannot be understood")
+
+// frame implements receiver.
+func (l *line) frame(h *wire.Header, body []byte, f *buffer.Frame) error {
+	l.heard.Add(1)
+	switch c := h.Command(); {
+	case c == wire.CommandReply:
+		return l.reply(h, body, f)
+	case c == wire.CommandEviction:
+		return l.eviction(h)
+	case feedTold.has(c) && l.remote.cfg.Feed != nil:
+		l.remote.cfg.Feed(h, f)
+		return nil
+	case feedTold.has(c):
+		l.unasked(f)
+	default:
+		release(f)
+	}
+	return nil
+}
+
+func (l *line) unasked(f *buffer.Frame) {
+	l.stream.count.unasked.Inc()
+	release(f)
+}
+
+func release(f *buffer.Frame) {
+	if f != nil {
+		f.Release()
+	}
+}
+
+func (l *line) reply(h *wire.Header, body []byte, f *buffer.Frame) error {
+	var r wire.ReplyHeader
+	var c wire.ReplyContext
+	if r.Decode(h[:]) != nil && !r.Operation.Native() || c.Decode(h[:]) != nil {
+		release(f)
+		return errAnswer
+	}
+	taken := false
+	found := l.answer(c.Correlation, func(call *Call) {
+		takeAnswer(call, &r, &c)
+		switch {
+		case f != nil && c.Framed:
+			call.OutFrame, taken = f, true
+		default:
+			call.Out = append(call.Out[:0], body...)
+		}
+	})
+	if !found {
+		l.stream.count.unasked.Inc()
+	}
+	if !taken {
+		release(f)
+	}
+	return nil
+}
+
+func (l *line) eviction(h *wire.Header) error {
+	b := *h
+	number := wire.TakeCorrelation(b[:])
+	var e wire.EvictionHeader
+	if e.Decode(b[:]) != nil {
+		return errAnswer
+	}
+	if !l.answer(number, func(c *Call) { c.Evict = e.Reason }) {
+		l.stream.count.unasked.Inc()
+	}
+	return nil
+}
+
+// overBudget implements receiver.
+func (l *line) overBudget(h *wire.Header) {
+	l.heard.Add(1)
+	var c wire.ReplyContext
+	if h.Command() != wire.CommandReply || c.Decode(h[:]) != nil {
+		return
+	}
+	l.answer(c.Correlation, func(call *Call) {
+		call.Status, call.Reason, call.Out = wire.CodeTransientNotCommitted, ReasonBudget, call.Out[:0]
+		if call.Header.Operation == wire.OpNonReplicated {
+			call.Status = wire.CodeTransientNotAccepted
+		}
+	})
+}
