@@ -1,0 +1,15 @@
+package link
+
+// Questions to the metadata primary.
+const (
+	// InternalReadIndex asks how far the log goes; answer = Op. A view that has applied it holds everything
+	// that was acknowledged before the question.
+	InternalReadIndex Internal = 4
+	// InternalClaims: a front-door tells which sessions it holds; body = Claims.
+	InternalClaims Internal = 5
+	// InternalRegister: a process asks for its place among the nodes; body = wire.Node, answer = the
+	// result section and the node id u8.
+	InternalRegister Internal = 6
+	// InternalAlive: a registered node is up; body = node id u8.
+	InternalAlive Internal = 7
+)
