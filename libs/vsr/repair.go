@@ -174,7 +174,7 @@ func (r *Replica) repairEnd(in *Input, out *Output) {
 
 // startTransfer: the log of the asked member begins above the hole. State is fetched instead.
 func (r *Replica) startTransfer(above uint64, out *Output) {
-	if above <= r.tail.head {
+	if above <= r.tail.head && !r.plan.active { // with a plan, what is here may not be what the view has
 		return
 	}
 	out.Transfer = Transfer{Wanted: true, From: r.repair.peer, Above: above}
