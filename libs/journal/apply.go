@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -16,9 +17,6 @@ func (r *recovery) apply(e *event) {
 	r.noteHead(e)
 	if g == nil {
 		return
-	}
-	if e.kind != KindPrepare {
-		g.turned = e.lsn
 	}
 	switch e.kind {
 	case KindPrepare:
@@ -62,7 +60,7 @@ func (r *recovery) apply(e *event) {
 			}
 			break
 		}
-		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}, turned: e.lsn}
+		*g = groupState{log: GroupLog{Group: e.group, Born: e.kind == KindBorn, Gone: e.kind == KindGone}, life: e.lsn}
 	default:
 		r.damage(e.file, e.pos, e.size, "unknown record "+e.kind.String())
 		g.fault(FaultRecord, e.op, e.op, e.lsn)
@@ -73,21 +71,23 @@ func (r *recovery) apply(e *event) {
 	}
 }
 
-// continues reports whether e can stand at its place: no entry is there yet, and the one before, as far as
-// it is known, is e's parent.
+// continues reports whether e can stand at its place: the entry before, as far as it is known, is e's
+// parent.
 func (g *groupState) continues(e *Entry) bool {
-	op, parent := e.Header.Op, wire.U128{}
-	n := len(g.log.Entries)
+	parent := wire.U128{}
+	i, found := slices.BinarySearchFunc(g.log.Entries, e.Header.Op-1, entryOp)
 	switch {
-	case e.Damaged || op != g.head()+1:
-		return true // seen elsewhere
-	case n > 0:
-		parent = g.log.Entries[n-1].Header.Checksum
-	case g.log.Image != nil:
+	case e.Damaged:
+		return true
+	case found:
+		parent = g.log.Entries[i].Header.Checksum
+	case g.log.Image != nil && e.Header.Op == g.base+1:
 		parent = wire.DecodeU128(g.log.Image.Head[:])
 	}
 	return parent.IsZero() || parent == e.Header.Parent
 }
+
+func entryOp(e Entry, op uint64) int { return cmp.Compare(e.Header.Op, op) }
 
 // noteHead keeps the heads by which a checkpoint decides what files may go.
 func (r *recovery) noteHead(e *event) {
@@ -116,7 +116,6 @@ func (r *recovery) spoiled(e *event) {
 		return
 	}
 	if e.kind != KindPrepare {
-		g.turned = e.lsn
 		if e.lsn >= r.images.at || e.kind == KindTruncate || g.lost {
 			g.fault(FaultRecord, e.op, e.op, e.lsn)
 		}
@@ -153,15 +152,7 @@ func (r *recovery) insert(g *groupState, e Entry) {
 		g.known = max(g.known, op)
 		return
 	}
-	i, found := slices.BinarySearchFunc(list, op, func(e Entry, op uint64) int {
-		switch {
-		case e.Header.Op < op:
-			return -1
-		case e.Header.Op > op:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(list, op, entryOp)
 	switch {
 	case !found:
 		g.log.Entries = slices.Insert(list, i, e)
@@ -203,7 +194,9 @@ func (r *recovery) applySynced(e *event) {
 		g := r.group(group, e.lsn)
 		switch {
 		case head != digestGone && head&turnMark != 0:
-			if at := LSN(head &^ turnMark); g != nil && at > g.turned && at >= min(r.images.at, r.files[0].first) {
+			at := LSN(head &^ turnMark)
+			lost := func(w window) bool { return w.from <= at && at < w.to }
+			if g != nil && at > g.life && slices.ContainsFunc(r.windows[r.resolved:], lost) {
 				g.fault(FaultRecord, g.head(), g.head(), e.lsn)
 			}
 		case g == nil || g.log.Gone && head == digestGone || head <= g.base && !g.lost:

@@ -14,8 +14,8 @@
 // 8 bytes and a 32-byte footer. Header and payload have separate checksums and the footer repeats
 // group, op and length, so that one damaged place always leaves the name of what it hit. After each
 // sync a "synced" record says up to where the log was durable and lists the groups touched since the
-// one before with their heads and the position of the last
-// record of each that is no prepare; it tells which groups a larger damage cannot have hit.
+// one before with their heads, and where their records stand that are no prepares; it tells which
+// groups a larger damage cannot have hit.
 //
 // # Recovery
 //
@@ -25,6 +25,12 @@
 // never refuses a boot: it is reported with the groups it can have hit ([Fault]), and the file is
 // kept aside under a name ending in .damaged when its turn to be recycled comes. Every open starts
 // a new file, whose header says where the log ended, so that bytes cut off once stay cut off.
+//
+// # Several members
+//
+// What the log of a group holds above its commit point may be taken back by a truncate record, and a
+// view's log may reach beyond it: the headers of the ops it lacks are an adopt record ([AdoptRecord],
+// [GroupLog].Adopted). Entries are read back for peers through a sparse index ([Reader]).
 //
 // # Checkpoint
 //

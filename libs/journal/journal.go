@@ -60,8 +60,8 @@ type Journal struct {
 	durable    LSN // everything below is synced
 	marked     LSN // position of the last synced record's claim
 	touched    headList
-	turned     headList // positions of the last records that are no prepares, of the groups in touched
-	digestFrom LSN      // touched covers the records from here on
+	turns      []groupHead // positions of the records that are no prepares, from there on
+	digestFrom LSN         // touched covers the records from here on
 
 	arena  []byte
 	vec    [][]byte

@@ -52,6 +52,8 @@ type logFile struct {
 	dirty   bool // written since the last sync
 	damaged bool // kept aside instead of recycled
 	reserve bool // taken from the reserve
+	written bool // its blocks were written before: records overwrite them
+	plain   bool // making a written file to follow it failed, or is impossible
 
 	headerOK bool
 	foreign  bool   // of another owner or format: no part of this log

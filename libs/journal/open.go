@@ -67,7 +67,7 @@ func (j *Journal) list() (*directory, error) {
 		} else if n, ok := numbered(e.Name, walPrefix); ok {
 			d.logs = append(d.logs, &logFile{first: LSN(n), name: e.Name, size: e.Size, end: fileHeaderSize})
 		} else if n, ok := numbered(e.Name, sparePrefix); ok {
-			j.spares = append(j.spares, spare{e.Name, e.Size})
+			j.spares = append(j.spares, spare{name: e.Name, size: e.Size})
 			j.nspare = max(j.nspare, n+1)
 		} else if n, ok := numbered(e.Name, checkpointPrefix); ok {
 			d.checkpoints = append(d.checkpoints, LSN(n))

@@ -11,7 +11,7 @@ import (
 //	header  0 magic u32 · 4 length u32 (header and payload) · 8 lsn u64 · 16 group u64 · 24 op u64 ·
 //	        32 kind u8 · 33 flags u8 · 34 zero · 40 payload hash u64 · 48 header hash u64
 //	payload prepare: frame, then a location if flagLocated; synced: (group, head) pairs, and (group, lsn|turnMark) pairs
-//	        for the last truncate, born, gone or adopt record; else empty
+//	        for truncate, born, gone and adopt records; else empty
 //	footer  at the end of the padded record: group u64 · op u64 · length u32 · kind u32 · check u64
 const (
 	recordMagic  = 0x43455257 // "WREC"

@@ -41,8 +41,8 @@ type groupState struct {
 	known  uint64 // head that the log claims
 	proven int    // windows known not to have hit this group
 
-	turned LSN // last record that is no prepare
-	named  int // windows known not to have hit an adopt record that counts
+	life  LSN // last born or gone record
+	named int // windows known not to have hit an adopt record that counts
 }
 
 func (g *groupState) head() uint64 { return max(g.base, g.log.Head()) }

@@ -7,8 +7,9 @@ import (
 
 // spare is an allocated file without records: the reserve, a recycled log file or one made ahead.
 type spare struct {
-	name string
-	size int64
+	name    string
+	size    int64
+	written bool // every block was written before: records overwrite it
 }
 
 // reserveFiles is how many spares are kept for reserved rounds.
@@ -62,7 +63,7 @@ func (j *Journal) room(need int64, reserved bool) (*logFile, error) {
 		}
 		f.reserve = false
 	}
-	if f != nil && f.end+need <= f.size {
+	if f != nil && f.end+need <= f.size && (f.written || !j.writtenSpare()) {
 		return f, nil
 	}
 	prevEnd, first := LSN(0), firstLSN
@@ -79,7 +80,10 @@ func (j *Journal) roll(first, prevEnd LSN, size int64, reserved, seal bool) (*lo
 	if err != nil {
 		return nil, err
 	}
-	f := &logFile{first: first, prevEnd: prevEnd, settled: j.durable, name: walName(first), size: s.size, end: fileHeaderSize, reserve: fromReserve}
+	f := &logFile{
+		first: first, prevEnd: prevEnd, settled: j.durable, name: walName(first), size: s.size, written: s.written,
+		end: fileHeaderSize, reserve: fromReserve,
+	}
 	if f.file, err = j.fs.Open(j.path(s.name)); err != nil {
 		return nil, j.fail(err)
 	}
@@ -125,14 +129,20 @@ func (j *Journal) acquire(size int64, reserved bool) (s spare, fromReserve bool,
 	return spare{}, false, err
 }
 
-func (j *Journal) takeSpare(size int64) (spare, bool) {
+// takeSpare takes a spare of at least size bytes out of the list, one with written blocks if there is any.
+func (j *Journal) takeSpare(size int64) (s spare, ok bool) {
+	best := -1
 	for i, s := range j.spares {
-		if s.size >= size {
-			j.spares = append(j.spares[:i], j.spares[i+1:]...)
-			return s, true
+		if s.size >= size && (best < 0 || s.written && !j.spares[best].written) {
+			best = i
 		}
 	}
-	return spare{}, false
+	if best < 0 {
+		return spare{}, false
+	}
+	s = j.spares[best]
+	j.spares = append(j.spares[:best], j.spares[best+1:]...)
+	return s, true
 }
 
 // newSpare makes and allocates a file that is not in the list of spares yet. j.mu is held.
@@ -163,22 +173,6 @@ func (j *Journal) refill() bool {
 	return true
 }
 
-// Prepare makes the next log file ahead of its need, so that a write that fills the active one does
-// not wait for the allocation. It may run beside writes.
-func (j *Journal) Prepare() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	f := j.active()
-	if j.usable() != nil || f == nil || f.size-f.end > j.opt.FileSize/2 || len(j.spares) > j.reserveFiles() || f.reserve {
-		return
-	}
-	if j.refill() {
-		if s, err := j.newSpare(j.opt.FileSize); err == nil {
-			j.spares = append(j.spares, s)
-		}
-	}
-}
-
 // Full reports whether the log lives on its reserve: only reserved rounds are taken.
 func (j *Journal) Full() bool {
 	j.mu.Lock()
@@ -202,7 +196,7 @@ func (j *Journal) release(f *logFile) error {
 	if len(j.spares) >= j.reserveFiles()+j.recycledFiles() || f.size < j.opt.FileSize {
 		return j.fs.Remove(j.path(f.name))
 	}
-	s := spare{name: fmt.Sprintf("%s%020d", sparePrefix, j.nspare), size: f.size}
+	s := spare{name: fmt.Sprintf("%s%020d", sparePrefix, j.nspare), size: f.size, written: f.written}
 	j.nspare++
 	if err := j.fs.Rename(j.path(f.name), j.path(s.name)); err != nil {
 		return err

@@ -222,7 +222,7 @@ func (j *Journal) written(f *logFile, lsn LSN, mark Record, rounds []*Round) {
 	if mark.Kind != 0 {
 		j.marked = LSN(mark.Op)
 		j.touched.reset()
-		j.turned.reset()
+		j.turns = j.turns[:0]
 		lsn += LSN(mark.diskSize())
 		j.digestFrom = lsn // records of this write follow the mark
 	}
@@ -250,7 +250,7 @@ func (j *Journal) written(f *logFile, lsn LSN, mark Record, rounds []*Round) {
 				j.touched.set(rec.Group, digestGone)
 			}
 			if rec.Kind != KindPrepare {
-				j.turned.set(rec.Group, uint64(lsn))
+				j.turns = append(j.turns, groupHead{rec.Group, uint64(lsn)})
 			}
 			lsn += LSN(rec.diskSize())
 		}
@@ -283,7 +283,7 @@ func (j *Journal) syncedRecord() Record {
 		return Record{}
 	}
 	r := Record{Kind: kindSynced, Group: uint64(j.digestFrom), Op: uint64(j.durable)}
-	if len(j.touched.list)+len(j.turned.list) > digestLimit {
+	if len(j.touched.list)+len(j.turns) > digestLimit {
 		r.Group = uint64(j.Position())
 		return r
 	}
@@ -292,7 +292,7 @@ func (j *Journal) syncedRecord() Record {
 		j.digest = le.AppendUint64(j.digest, h.group)
 		j.digest = le.AppendUint64(j.digest, h.op)
 	}
-	for _, h := range j.turned.list {
+	for _, h := range j.turns {
 		j.digest = le.AppendUint64(j.digest, h.group)
 		j.digest = le.AppendUint64(j.digest, h.op|turnMark)
 	}

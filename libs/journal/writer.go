@@ -67,6 +67,8 @@ type Writer struct {
 	timer   *time.Timer
 	due     bool // the timer asks for a sync
 
+	preparing bool // the journal's next file is being made
+
 	batch  []*Round // of the writer goroutine
 	large  []largeWrite
 	bodies []vfs.File // of the writer goroutine
@@ -393,8 +395,8 @@ func (w *Writer) syncer() {
 		if err == nil {
 			w.idle()
 		}
-		w.j.Prepare()
 		w.mu.Lock()
+		w.prepare()
 	}
 }
 
@@ -406,6 +408,20 @@ func (w *Writer) release() {
 		w.work.Signal()
 	}
 	w.mu.Unlock()
+}
+
+// prepare lets the journal make its next file in the background when that is due. w.mu is held.
+func (w *Writer) prepare() {
+	if w.preparing || w.closing || !w.j.PrepareDue() {
+		return
+	}
+	w.preparing = true
+	w.tasks.Go(func() {
+		w.j.Prepare()
+		w.mu.Lock()
+		w.preparing = false
+		w.mu.Unlock()
+	})
 }
 
 // syncLog makes the log durable; the background sync includes the large bodies no round waited for.
