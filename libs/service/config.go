@@ -31,7 +31,7 @@ type Config struct {
 	Partition           Partition           `key:"partition"`
 	MessageBus          MessageBus          `key:"message_bus"`
 	Telemetry           Telemetry           `key:"telemetry"`
-	Cluster             Cluster             `key:"cluster" use:"none: this version runs standalone"`
+	Cluster             Cluster             `key:"cluster"`
 	Service             Plane               `key:"service"`
 	Replica             ReplicaPlane        `key:"replica"`
 	NATS                NATS                `key:"nats"`
@@ -63,13 +63,13 @@ func (c *Config) Source(key string) string {
 // Node holds what names this process among others.
 type Node struct {
 	// This node's replica id in the roster. Needed when the cluster is on; also the flag `--replica-id`. -1 means not given.
-	ReplicaID int `key:"replica_id" own:"" default:"-1" range:"-1..254" use:"none: this version runs standalone"`
+	ReplicaID int `key:"replica_id" own:"" default:"-1" range:"-1..254"`
 	// `host:port` that other nodes dial. Empty: the host name and the bound port.
-	Advertise string `key:"advertise" own:"" form:"hostport" use:"none: this version runs standalone"`
+	Advertise string `key:"advertise" own:"" form:"hostport"`
 	// Failure zone of this node.
-	Zone string `key:"zone" own:"" use:"none: this version runs standalone"`
+	Zone string `key:"zone" own:""`
 	// Copies of each partition of a new topic.
-	ReplicationFactor int `key:"replication_factor" own:"" default:"3" one:"1 3 5 7" use:"none: this version runs standalone and keeps one copy"`
+	ReplicationFactor int `key:"replication_factor" own:"" default:"3" one:"1 3 5 7"`
 	// Event loops. 0: half the processors, at least one.
 	Loops int `key:"loops" own:"" default:"0" range:"0..256"`
 }

@@ -132,7 +132,7 @@ type Metadata struct {
 	// Sessions the client table holds. When it is full of live sessions, logins are refused with a retryable status.
 	ClientsTableMax int `key:"clients_table_max" default:"65536" range:"2..65536"`
 	// Roster of metadata replicas, `id=host:port,...`, the same text on every process. The port is that of the replica plane, the service plane is on the next one.
-	Roster string `key:"roster" env:"=WHIPPET_METADATA" use:"none: this version runs standalone"`
+	Roster string `key:"roster" env:"=WHIPPET_METADATA"`
 }
 
 // Partition sizes a partition group.
@@ -146,5 +146,5 @@ type Partition struct {
 	// Bytes of the reference's cache for transfers.
 	TransferServedCacheBytesMax Size `key:"transfer_served_cache_bytes_max" default:"2176 MiB" use:"none: transfers read the segments"`
 	// Largest artifact accepted in a transfer.
-	TransferArtifactBytesMax Size `key:"transfer_artifact_bytes_max" default:"1088 MiB" use:"none: this version runs standalone"`
+	TransferArtifactBytesMax Size `key:"transfer_artifact_bytes_max" default:"1088 MiB" use:"none: transfers read the segments"`
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Bound holds the really bound host:port of each client listener; empty is not served. Ops is filled
-// in by Runtime.Ready.
-type Bound struct{ TCP, QUIC, HTTP, WebSocket, Ops string }
+// Bound holds the really bound host:port of each listener; empty is not served. Ops is filled in by
+// Runtime.Ready.
+type Bound struct{ TCP, QUIC, HTTP, WebSocket, Replica, Service, Ops string }
 
 // currentPath is the file tools read to find a running process.
 func (c *Config) currentPath() string {
@@ -44,8 +44,13 @@ func (c *Config) WriteCurrent(b Bound) error {
 			*listener.to = listener.address
 		}
 	}
-	if b.Ops != "" {
-		now.Ops.Address = b.Ops
+	for _, listener := range []struct {
+		address string
+		to      *string
+	}{{b.Replica, &now.Replica.Address}, {b.Service, &now.Service.Address}, {b.Ops, &now.Ops.Address}} {
+		if listener.address != "" {
+			*listener.to = listener.address
+		}
 	}
 	text, err := toml.Marshal(tree(reflect.ValueOf(&now).Elem()))
 	if err != nil {

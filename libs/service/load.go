@@ -272,6 +272,9 @@ func (c *Config) check() []error {
 	if most := c.WebSocket.MaxMessageSize; most > c.MessageBus.MaxMessageSize {
 		bad("websocket.max_message_size", most.String(), "more than message_bus.max_message_size")
 	}
+	if c.Cluster.Enabled {
+		c.checkCluster(bad)
+	}
 	if secret := c.Cluster.Auth.SharedSecret; secret.Given() && len(secret.Reveal()) < 32 {
 		bad("cluster.auth.shared_secret", redacted, "a cluster secret has at least 32 bytes")
 	}

@@ -124,8 +124,8 @@ func TestPrecedence(t *testing.T) {
 	if c.Heartbeat.Interval != 10*time.Second || c.TCP.Address != "127.0.0.1:2" || c.Node.ReplicaID != 3 || c.System.Logging.Level != "warn" || !c.Heartbeat.Enabled || c.System.Path != "/d" {
 		t.Errorf("got %+v", c)
 	}
-	if len(warnings) != 1 || warnings[0].Name != "replica_id" {
-		t.Errorf("warnings %v, want one: a standalone node needs no replica id", warnings)
+	if len(warnings) != 0 {
+		t.Errorf("warnings %v", warnings)
 	}
 	for key, want := range map[string]string{"heartbeat.interval": "file " + path, "tcp.address": "environment IGGY_TCP_ADDRESS", "replica_id": "flag --replica-id", "ops.address": "default"} {
 		if got := c.Source(key); got != want || c.Explicit(key) != (want != "default") {
@@ -164,7 +164,7 @@ func TestBadValues(t *testing.T) {
 		{"IGGY_CLUSTER_NODES_0_IP=here", "cluster.nodes.0.ip", "IP address"},
 		{"WHIPPET_LIMITS_MEMORY=64 MiB", "limits.memory", "at least 128 MiB"},
 		{"IGGY_ROOT_USERNAME=me", "root", "together"},
-		{"IGGY_CLUSTER_ENABLED=true", "cluster.enabled", "standalone"},
+		{"IGGY_CLUSTER_ENABLED=true", "cluster.nodes", "roster"},
 		{"IGGY_SYSTEM_SEGMENT_ARCHIVE_EXPIRED=true", "system.segment.archive_expired"},
 		{"IGGY_CONFIG_PATH=/does/not/exist.toml", "/does/not/exist.toml"},
 	} {

@@ -57,3 +57,45 @@ func parsePeer(entry string) (p Peer, err error) {
 	}
 	return Peer{ID: uint8(n), Replica: net.JoinHostPort(host, port), Service: net.JoinHostPort(host, strconv.FormatUint(number+1, 10))}, nil
 }
+
+// checkCluster holds the rules of a cluster of all-role nodes.
+func (c *Config) checkCluster(bad func(key, value, problem string)) {
+	nodes := c.Cluster.Nodes
+	if len(nodes) == 0 {
+		bad("cluster.nodes", "", "a cluster needs its roster")
+		return
+	}
+	seen := map[int]bool{}
+	for i, n := range nodes {
+		key := fmt.Sprintf("cluster.nodes.%d", i)
+		switch {
+		case seen[n.ReplicaID] || n.ReplicaID >= len(nodes):
+			bad(key+".replica_id", strconv.Itoa(n.ReplicaID), "ids go from 0 on, without gaps, each once")
+		case n.IP == "":
+			bad(key+".ip", "", "others need the address of a node")
+		case n.Ports.TCPReplica == 0:
+			bad(key+".ports.tcp_replica", "0", "others need the port of a node")
+		}
+		seen[n.ReplicaID] = true
+	}
+	if !seen[c.Node.ReplicaID] {
+		bad("replica_id", strconv.Itoa(c.Node.ReplicaID), "which node of cluster.nodes is this one? Give --replica-id or WHIPPET_REPLICA_ID")
+	}
+	if auth := c.Cluster.Auth; auth.Enabled && !auth.SharedSecret.Given() {
+		bad("cluster.auth.shared_secret", "", "needed with cluster.auth.enabled")
+	}
+	c.checkClusterTLS(bad)
+}
+
+// checkClusterTLS holds the rules of encryption between processes.
+func (c *Config) checkClusterTLS(bad func(key, value, problem string)) {
+	tls := c.Cluster.TLS
+	switch {
+	case !tls.Enabled:
+	case !c.Cluster.Auth.SharedSecret.Given():
+		bad("cluster.tls.enabled", "true", "needs cluster.auth with its secret")
+	case tls.SelfSigned:
+	case tls.CertFile == "" || tls.KeyFile == "" || tls.CAFile == "":
+		bad("cluster.tls.cert_file", tls.CertFile, "certificate, key and authority are needed, or cluster.tls.self_signed")
+	}
+}
