@@ -86,6 +86,8 @@ func (v *View) execute(h *wire.PrepareHeader, body []byte) (payload []byte, code
 		return nil, v.leaveGroup(h, body)
 	case wire.OpCompleteRevocation:
 		return nil, v.completeRevocation(body)
+	case wire.OpRegisterNode:
+		return v.registerNode(body)
 	case wire.OpCreateUser:
 		return v.createUser(h, body)
 	case wire.OpUpdateUser:

@@ -43,6 +43,7 @@ func populated(t testing.TB) *log {
 	s.must(wire.OpPurgeTopic, wire.TopicTarget{Stream: name("a"), Topic: name("t")})
 	s.join(1)
 	s.join(2, 2)
+	s.commit(wire.PrepareHeader{Operation: wire.OpRegisterNode}, aNode(5, 1).Append(nil))
 	return s.log
 }
 

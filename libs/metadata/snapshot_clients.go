@@ -74,7 +74,26 @@ func (v *View) readExtension(d *decoder) {
 	v.readExtendedPartitions(d)
 	v.readOlderReplies(d)
 	v.readRetired(d)
-	d.skip(extra, "extension")
+	if extra > 0 {
+		v.readNodes(d)
+	}
+	d.skip(extra-1, "extension")
+}
+
+func (v *View) readNodes(d *decoder) {
+	for range d.list("nodes") {
+		d.fields(7, "node")
+		n := &Node{
+			ID: uint8(d.bounded(uint64(wire.NoNode)-1, "node id")), UUID: d.u128("node uuid"), Role: wire.Role(d.bounded(3, "node role")),
+			Epoch: d.u64("node epoch"), Zone: d.text("node zone"), Replica: d.text("node address"), Service: d.text("node address"),
+		}
+		d.check(n.Role != 0 && v.Node(n.ID) == nil && v.NodeByUUID(n.UUID) == nil && !n.UUID.IsZero(), "node")
+		d.check(len(n.Zone) < 256 && len(n.Replica) < 256 && len(n.Service) < 256, "node")
+		if d.failed {
+			return
+		}
+		v.nodes = v.nodes.set(n.ID, n)
+	}
 }
 
 // readExtendedPartitions gives partitions their tags and members. Entries come topic by topic.

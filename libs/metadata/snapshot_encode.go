@@ -11,13 +11,14 @@ import (
 // The documented form (replica-wire §10) is nested arrays in field order. It has no place for what
 // follows, so a snapshot that needs it carries an eighth element behind the seven documented ones:
 //
-//	Extension [6]
+//	Extension [6], or [7] when nodes are registered
 //	 0 version u32 = 1
 //	 1 assignments u64                    highest consensus_group_id ever logged
 //	 2 deletes    [ [stream, topic, count] … ]                ascending; deletes of the slot mod 2048
 //	 3 partitions [ [stream, topic, partition, tag, members bin] … ]   ascending; tag or members not empty
 //	 4 replies    [ [slot, [ reply bin … ] ] … ]              ascending; replies before the latest, oldest first
 //	 5 retired    [ [op, client u128, epoch, user, watermark, checksum u128, [ reply bin … ] ] … ]   ascending
+//	 6 nodes      [ [id, uuid u128, role, epoch, zone, replica address, service address] … ]   ascending
 //
 // Everything is a function of the view: created_at is the prepare time of the last op, and statistics
 // are zero because the partition replicas have them. Maps and lists are written in ascending order.
@@ -292,7 +293,7 @@ func appendReply(dst []byte, r *Committed) []byte {
 
 // extended reports whether the view holds anything the documented form has no place for.
 func (v *View) extended() bool {
-	if v.deletes.Len() > 0 || v.retired.Len() > 0 || v.assignments != v.highestAssignment() {
+	if v.deletes.Len() > 0 || v.retired.Len() > 0 || v.nodes.Len() > 0 || v.assignments != v.highestAssignment() {
 		return true
 	}
 	for _, c := range v.clients.All() {
@@ -334,7 +335,11 @@ func (v *View) extendedPartitions() func(yield func(*Topic, Partition) bool) {
 }
 
 func (v *View) appendExtension(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, extensionFields)
+	fields := uint32(extensionFields)
+	if v.nodes.Len() > 0 {
+		fields++
+	}
+	dst = msgp.AppendArrayHeader(dst, fields)
 	dst = msgp.AppendUint64(dst, extensionVersion)
 	dst = msgp.AppendUint64(dst, v.assignments)
 	dst = msgp.AppendArrayHeader(dst, uint32(v.deletes.Len()))
@@ -345,7 +350,26 @@ func (v *View) appendExtension(dst []byte) []byte {
 		dst = msgp.AppendUint64(dst, uint64(count))
 	}
 	dst = v.appendExtendedPartitions(dst)
-	return v.appendRetired(v.appendOlderReplies(dst))
+	dst = v.appendRetired(v.appendOlderReplies(dst))
+	if v.nodes.Len() > 0 {
+		dst = v.appendNodes(dst)
+	}
+	return dst
+}
+
+func (v *View) appendNodes(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, uint32(v.nodes.Len()))
+	for id, n := range v.nodes.All() {
+		dst = msgp.AppendArrayHeader(dst, 7)
+		dst = msgp.AppendUint64(dst, uint64(id))
+		dst = appendU128(dst, n.UUID)
+		dst = msgp.AppendUint64(dst, uint64(n.Role))
+		dst = msgp.AppendUint64(dst, n.Epoch)
+		dst = msgp.AppendString(dst, n.Zone)
+		dst = msgp.AppendString(dst, n.Replica)
+		dst = msgp.AppendString(dst, n.Service)
+	}
+	return dst
 }
 
 func (v *View) appendExtendedPartitions(dst []byte) []byte {

@@ -75,6 +75,17 @@ func TestSnapshotRefusesBrokenReferences(t *testing.T) {
 		"replies out of order": func(v *View) {
 			table(v, func(c *Client) { c.Replies[0], c.Replies[4] = c.Replies[4], c.Replies[0] })
 		},
+		"one node twice": func(v *View) {
+			again := *v.Node(5)
+			again.ID = 6
+			v.nodes = v.nodes.set(6, &again)
+		},
+		"node without a role": func(v *View) {
+			bad := *v.Node(5)
+			bad.Role = 0
+			v.nodes = v.nodes.set(5, &bad)
+		},
+		"node without an id":    func(v *View) { v.nodes = v.nodes.set(wire.NoNode, &Node{ID: wire.NoNode, UUID: client(9), Role: 1}) },
 		"slot beyond the limit": func(v *View) { v.slots = v.slots.delete(0).set(maxClients, client(1000)) },
 		"tag beyond the limit": func(v *View) {
 			topic(v, func(t *Topic) { p, _ := t.Partition(0); p.Tag = 2048; t.partitions = t.partitions.set(0, p) })

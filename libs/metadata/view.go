@@ -57,8 +57,8 @@ type View struct {
 	revoking treeMap[GroupKey, struct{}] // groups with a pending revocation
 	deletes  treeMap[TopicKey, uint16]   // how often partitions of a slot were deleted, mod 2048
 
+	nodes       treeMap[uint8, *Node]
 	assignments uint64 // highest consensus_group_id logged so far
-
 }
 
 // TopicKey addresses a topic by ids.
@@ -116,5 +116,6 @@ func empty(limits Limits) *View {
 		memberships: newMap[wire.U128, []GroupKey](compareU128),
 		revoking:    newMap[GroupKey, struct{}](compareGroupKeys),
 		deletes:     newMap[TopicKey, uint16](compareTopicKeys),
+		nodes:       newMap[uint8, *Node](cmp.Compare[uint8]),
 	}
 }
