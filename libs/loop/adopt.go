@@ -41,6 +41,10 @@ func (l *Loop) adopt(g *Group, o *vsr.Output) {
 func (l *Loop) writeAdoption(g *Group, a *adoption) {
 	b := l.building(true)
 	g.peers.forced = l.seq + 1 // what the group appends this turn stays behind it
+	if stale := g.peers.stale; stale != 0 && (a.truncate == 0 || stale < a.truncate) {
+		a.truncate = stale
+	}
+	g.peers.stale = 0
 	if a.truncate != 0 {
 		b.round.Records = append(b.round.Records, journal.Record{Kind: journal.KindTruncate, Group: g.ID, Op: a.truncate})
 		g.peers.logged = min(g.peers.logged, a.truncate-1)

@@ -39,6 +39,7 @@ func (l *Loop) image(at journal.LSN) *snapshot {
 		}
 		if p := g.peers; p != nil {
 			img.Adopted, img.AdoptView = p.adopted, p.adoptView
+			img.Settled = img.Settled && p.stale == 0
 		}
 		state := Image{}
 		d := &g.damage

@@ -99,7 +99,7 @@ func (e *Engine) Receive(from uint8, h *wire.Header, frame *buffer.Frame, start 
 // NodeDead tells the loop that a node is not heard any more, and so say enough others.
 func (e *Engine) NodeDead(node uint8) { e.Do(func() { e.Loop.NodeDead(node) }) }
 
-// NodeAlive tells the loop that a node is heard again.
+// NodeAlive tells the loop that a node is heard again, or connected anew.
 func (e *Engine) NodeAlive(node uint8) { e.Do(func() { e.Loop.NodeAlive(node) }) }
 
 // Watch compares the echoes of nodes with the groups led here; due every 100 ms.

@@ -73,6 +73,9 @@ func (l *Loop) carry(g *Group) {
 		l.transfer(g, transfer)
 	}
 	l.advance(g)
+	if len(g.queue) > 0 {
+		l.touch(g) // there may be room
+	}
 }
 
 // observe publishes what the core is now.
@@ -200,6 +203,9 @@ func (l *Loop) enter(g *Group, h *wire.PrepareHeader, b body, c *link.Call, stag
 	}
 	synced := g.synced
 	if p := g.peers; p != nil {
+		if p.stale != 0 {
+			l.writeAdoption(g, &adoption{})
+		}
 		p.logged = h.Op
 		synced = synced || p.forced == l.seq+1 && l.durable != nil
 	}

@@ -44,6 +44,7 @@ type EngineOptions struct {
 	Stepped bool
 	Clock   func() uint64   // µs since the Unix epoch; nil: the wall clock
 	Ticks   func() vsr.Tick // monotonic, µs; nil: that of the process
+	Random  func() uint64   // nil: that of the system
 }
 
 // writer is how rounds reach the journal.
@@ -162,6 +163,9 @@ func (e *Engine) Tick() vsr.Tick {
 
 // Rand implements Env.
 func (e *Engine) Rand() uint64 {
+	if e.options.Random != nil {
+		return e.options.Random()
+	}
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:])

@@ -98,16 +98,25 @@ func (l *Loop) NodeDead(node uint8) {
 	}
 }
 
-// NodeAlive takes a node's return, or its start under another epoch. Called in a turn.
+// NodeAlive takes a node's return, its start under another epoch, or a new connection to it: what was
+// sent before may be lost. Groups led here say so: whoever missed a view change, this node or that
+// one, learns of it. Called in a turn.
 func (l *Loop) NodeAlive(node uint8) {
-	if !l.alive.down[node] {
-		return
+	if l.alive.down[node] {
+		l.alive.down[node] = false
+		l.alive.version++
 	}
-	l.alive.down[node] = false
-	l.alive.version++
 	for _, g := range l.clustered {
-		if _, ok := g.peers.member(node); ok && g.peers.slot != 0 && !g.muted() {
+		i, ok := g.peers.member(node)
+		if !ok || i == g.peers.self || g.muted() {
+			continue
+		}
+		leads := g.core.Leader() == g.peers.self
+		if leads || g.peers.slot != 0 {
 			l.inform(g)
+		}
+		if leads {
+			l.tell(g, vsr.Input{Kind: vsr.InputAlive, From: i})
 		}
 	}
 }

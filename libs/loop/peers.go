@@ -43,6 +43,7 @@ type peering struct {
 	// installing: the group's state came from another member, and the core knows it once a checkpoint
 	// keeps it. What it knows as its log until then is gone.
 	installing bool
+	stale      uint64 // entries from here on are in the journal and not in the log any more; 0 = none
 
 	adopting  *adoption // the last one, until it is durable
 	forced    uint64    // number of the round its records are in

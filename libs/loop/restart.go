@@ -128,6 +128,14 @@ func (e *Engine) replayed(rec *journal.Recovered, r *restoring, entry *journal.E
 	r.err = err
 }
 
+// parted reports whether the log above the image does not continue it: the image came from another
+// member, and the log is that of a view before.
+func (r *restoring) parted(h *wire.PrepareHeader) bool {
+	image := r.log.Image
+	return r.group.peers != nil && image != nil && h.Op == image.Op+1 && len(r.boot.Tail) > 0 &&
+		r.boot.Tail[0].Op == image.Op && r.boot.Tail[0].Checksum != h.Parent
+}
+
 // truncate makes the cuts durable before anything new is appended.
 func (e *Engine) truncate(ids []uint64) error {
 	round := journal.Round{Sync: true, Reserved: true}
@@ -155,6 +163,10 @@ func (e *Engine) replay(r *restoring, entry *journal.Entry, body []byte) error {
 		return &Fault{r.spec.ID, h.Op, journal.ErrDamaged}
 	case h.Op != r.boot.Head+1:
 		return &Fault{r.spec.ID, r.boot.Head + 1, fmt.Errorf("missing, the log goes on at op %d", h.Op)}
+	}
+	if r.parted(h) {
+		r.cut = h.Op
+		return nil
 	}
 	if err := r.group.Machine.Replay(h, body, entry.At, e.options.Suspect); err != nil {
 		return &Fault{r.spec.ID, h.Op, err}

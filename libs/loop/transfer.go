@@ -41,6 +41,9 @@ func (e *Engine) Install(g *Group, head wire.PrepareHeader, take func() error) {
 	p := g.peers
 	g.applied, g.tail.first = head, head.Op+1
 	p.installing = true
+	if p.logged > head.Op {
+		p.stale = head.Op + 1 // until the member has taken on another log: it may have acknowledged them
+	}
 	p.commit, p.held, p.logged = head.Op, head.Op, head.Op
 	p.adopted = nil
 	e.Loop.settleSoon(g)
