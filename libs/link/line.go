@@ -57,7 +57,7 @@ type line struct {
 func (l *line) serve(c *Call) {
 	size := wire.HeaderSize + len(c.Body) + 4*len(c.InFlight)
 	l.mu.Lock()
-	why := ReasonNone
+	var why Reason
 	switch {
 	case l.over:
 		why = ReasonUnreachable

@@ -26,7 +26,8 @@ type Options struct {
 	BudgetWait time.Duration // how long a frame waits for buffer budget, 0: 1 s
 	Queue      int           // bytes that may wait to be written to one connection, 0: 32 MiB
 
-	bare bool // no introduction: the replica plane of a mixed cluster
+	patience time.Duration // for the rest of a begun frame, 0: 10 s
+	bare     bool          // no introduction: the replica plane of a mixed cluster
 }
 
 func (o *Options) fill() {
@@ -45,6 +46,9 @@ func (o *Options) fill() {
 	if o.BudgetWait == 0 {
 		o.BudgetWait = time.Second
 	}
+	if o.patience == 0 {
+		o.patience = 10 * time.Second
+	}
 	if o.Queue == 0 {
 		o.Queue = 32 << 20
 	}
@@ -57,7 +61,10 @@ func (o *Options) complaints(plane string) complaints {
 // stream makes the running half of a connection that got through its handshake.
 func (o *Options) stream(conn net.Conn, allowed frameSet, count *laneMetrics) *stream {
 	conn.SetDeadline(time.Time{})
-	s := &stream{conn: conn, allowed: allowed, pool: o.Pool, maxFrame: o.MaxFrame, budgetWait: o.BudgetWait, count: count, done: make(chan struct{})}
+	s := &stream{
+		conn: conn, allowed: allowed, pool: o.Pool, maxFrame: o.MaxFrame, budgetWait: o.BudgetWait, patience: o.patience,
+		count: count, done: make(chan struct{}),
+	}
 	s.out.init(o.Queue)
 	return s
 }

@@ -386,8 +386,7 @@ func TestUnexpectedNode(t *testing.T) {
 // TestSlowRequester: a client that takes no answers gets its reads refused and is then not read from, while
 // others are served.
 func TestSlowRequester(t *testing.T) {
-	var p *plane
-	p = newServer(t, serviceFunc(func(c *Call) {
+	p := newServer(t, serviceFunc(func(c *Call) {
 		c.Out = append(c.Out[:0], make([]byte, 40_000)...)
 		c.Finish()
 	}), func(c *ServerConfig) { c.Window = 1 << 20 })

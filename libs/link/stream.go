@@ -16,8 +16,6 @@ import (
 const (
 	// readBuffer is what a connection reads ahead.
 	readBuffer = 64 << 10
-	// framePatience is the time in which a begun frame must arrive, plus one second for each MiB.
-	framePatience = 10 * time.Second
 )
 
 // receiver takes the frames of a connection, on its reading goroutine.
@@ -42,6 +40,7 @@ type stream struct {
 	pool       *buffer.Pool
 	maxFrame   uint32
 	budgetWait time.Duration
+	patience   time.Duration // for a begun frame to arrive, plus one second for each MiB
 	count      *laneMetrics
 	to         receiver
 	tickets    tickets
@@ -138,13 +137,13 @@ func (s *stream) peek(n int) ([]byte, error) {
 	if s.in.Buffered() >= n {
 		return s.in.Peek(n)
 	}
-	defer s.patience(n)()
+	defer s.hurry(n)()
 	return s.in.Peek(n)
 }
 
-// patience limits the time for n bytes that are on their way; the returned function ends that.
-func (s *stream) patience(n int) (end func()) {
-	s.conn.SetReadDeadline(time.Now().Add(framePatience + time.Duration(n>>20)*time.Second))
+// hurry limits the time for n bytes that are on their way; the returned function ends that.
+func (s *stream) hurry(n int) (end func()) {
+	s.conn.SetReadDeadline(time.Now().Add(s.patience + time.Duration(n>>20)*time.Second))
 	return func() { s.conn.SetReadDeadline(time.Time{}) }
 }
 
@@ -177,7 +176,7 @@ func (s *stream) owned(h *wire.Header, size int) error {
 
 func (s *stream) fill(b []byte) error {
 	if s.in.Buffered() < len(b) {
-		defer s.patience(len(b))()
+		defer s.hurry(len(b))()
 	}
 	_, err := io.ReadFull(s.in, b)
 	return err
@@ -186,7 +185,7 @@ func (s *stream) fill(b []byte) error {
 // discard takes a frame's bytes off the connection without keeping them.
 func (s *stream) discard(size int) error {
 	if s.in.Buffered() < size {
-		defer s.patience(size)()
+		defer s.hurry(size)()
 	}
 	_, err := s.in.Discard(size)
 	return err
