@@ -38,6 +38,22 @@ func (f *osFile) grow(size int64) error {
 	return f.Truncate(size)
 }
 
+// prewriteStep is what Prewrite writes between two syncs, in bytes: a sync of another file waits for one step at most.
+const prewriteStep = 512 << 10
+
+func (f *osFile) Prewrite(size int64) error {
+	zeros := make([]byte, min(size, prewriteStep))
+	for at := int64(0); at < size; at += prewriteStep {
+		if _, err := f.WriteAt(zeros[:min(size-at, prewriteStep)], at); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // control runs call with the descriptor, repeating interrupted calls.
 func (f *osFile) control(name string, call func(fd int) error) error {
 	var err error

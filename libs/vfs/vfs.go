@@ -63,6 +63,14 @@ type File interface {
 	Close() error
 }
 
+// Prewriter is a File that can write its blocks before they are needed.
+type Prewriter interface {
+	// Prewrite fills [0, size) with zeros and makes them durable. Writes over them change no metadata, so
+	// that a Sync is one write of the data and one flush of the disk. It goes in steps that let the
+	// syncs of other files in between, and may take as long as the disk takes for size bytes.
+	Prewrite(size int64) error
+}
+
 // ErrLocked is the error of [FS.Lock] for a lock that another holder has.
 var ErrLocked = errors.New("locked by another process")
 
