@@ -13,7 +13,8 @@ const FrontDoorID uint8 = 255
 //
 //	128 cluster uuid 16 · 144 node uuid 16 · 160 epoch u64 · 168 sent u64 · 176 echo u64 · 184 wall u64 ·
 //	192 features u64 · 200 metadata view u32 · 204 build u32 · 208 node u8 · 209 loops u8 · 210 lane u8 ·
-//	211 mixed u8 · 212 address length u16 · 214 heard count u16 · 216 reserved 40
+//	211 mixed u8 · 212 address length u16 · 214 heard count u16 ·
+//	216 mismatch u64 · 224 digest count u8 · 225 reserved 31
 type PingHeader struct {
 	Preamble
 	ClusterUUID  U128
@@ -31,14 +32,17 @@ type PingHeader struct {
 	Mixed        bool   // the sender's setting
 	AddressLen   uint16 // bytes of PingBody.Address, set by AppendPing
 	HeardCount   uint16 // entries of PingBody.Heard, set by AppendPing
+	Mismatch     uint64 // Pong: bit l: the sender's digest for loop l of the receiver is another one than the Ping's
+	DigestCount  uint8  // entries of PingBody.Digests, set by AppendPing
 }
 
 // PingBody is what stands behind the header, in this order:
-// progress u64 × loops · heard {node u8, epoch u64, loops u64} × count · address.
+// progress u64 × loops · heard {node u8, epoch u64, loops u64} × count · digests u64 × count · address.
 type PingBody struct {
 	Progress []uint64 // per loop of the sender: rounds that went through its journal and back
 	Heard    []Heard
-	Address  []byte // host:port where other processes reach the sender's service plane, may be empty
+	Digests  []uint64 // per loop of the sender, or none: what it leads that the receiver holds; see vsr/pulse
+	Address  []byte   // host:port where other processes reach the sender's service plane, may be empty
 }
 
 // Heard is what the sender hears of one other node: the input of pre-votes.
@@ -67,8 +71,9 @@ func (h *PingHeader) Decode(b []byte) (err error) {
 	h.Features, h.MetadataView, h.Build = le.Uint64(b[192:]), le.Uint32(b[200:]), le.Uint32(b[204:])
 	h.Node, h.Loops, h.Lane, h.Mixed = b[208], b[209], b[210], b[211] == 1
 	h.AddressLen, h.HeardCount = le.Uint16(b[212:]), le.Uint16(b[214:])
+	h.Mismatch, h.DigestCount = le.Uint64(b[216:]), b[224]
 	switch {
-	case h.Loops > MaxLoops || b[211] > 1:
+	case h.Loops > MaxLoops || h.DigestCount > MaxLoops || b[211] > 1:
 		return ErrField
 	case int(h.Size) != h.size():
 		return ErrSize
@@ -77,7 +82,7 @@ func (h *PingHeader) Decode(b []byte) (err error) {
 }
 
 func (h *PingHeader) size() int {
-	return HeaderSize + 8*int(h.Loops) + heardSize*int(h.HeardCount) + int(h.AddressLen)
+	return HeaderSize + 8*int(h.Loops) + heardSize*int(h.HeardCount) + 8*int(h.DigestCount) + int(h.AddressLen)
 }
 
 // Put writes the sealed header to the first 256 bytes of b, with command, size, counts and
@@ -96,17 +101,20 @@ func (h *PingHeader) Put(b []byte) {
 	b[208], b[209], b[210], b[211] = h.Node, h.Loops, h.Lane, bit(h.Mixed)
 	le.PutUint16(b[212:], h.AddressLen)
 	le.PutUint16(b[214:], h.HeardCount)
+	le.PutUint64(b[216:], h.Mismatch)
+	b[224] = h.DigestCount
 	Seal(b)
 }
 
 // AppendPing writes a whole frame behind dst: the header with command, size, counts and checksums
 // filled in (in h too), and the body. len(body.Progress) becomes h.Loops. The caller bounds what it
-// gives: MaxLoops loops, 65 535 entries, 65 535 bytes of address.
+// gives: MaxLoops loops and digests, 65 535 entries, 65 535 bytes of address.
 func AppendPing(dst []byte, h *PingHeader, body *PingBody) []byte {
 	if h.Command != CommandPong {
 		h.Command = CommandPing
 	}
 	h.Loops, h.HeardCount, h.AddressLen = uint8(len(body.Progress)), uint16(len(body.Heard)), uint16(len(body.Address))
+	h.DigestCount = uint8(len(body.Digests))
 	h.Size = uint32(h.size())
 	at := len(dst)
 	var head [HeaderSize]byte
@@ -118,6 +126,9 @@ func AppendPing(dst []byte, h *PingHeader, body *PingBody) []byte {
 		dst = append(dst, x.Node)
 		dst = appendU64(dst, x.Epoch)
 		dst = appendU64(dst, x.Loops)
+	}
+	for _, n := range body.Digests {
+		dst = appendU64(dst, n)
 	}
 	dst = append(dst, body.Address...)
 	h.ChecksumBody = Widened(dst[at+HeaderSize:])
@@ -137,7 +148,7 @@ func (p *PingBody) Decode(h *PingHeader, b []byte) error {
 	case h.ChecksumBody != Widened(b):
 		return ErrSeal
 	}
-	p.Progress, p.Heard = p.Progress[:0], p.Heard[:0]
+	p.Progress, p.Heard, p.Digests = p.Progress[:0], p.Heard[:0], p.Digests[:0]
 	for range h.Loops {
 		p.Progress = append(p.Progress, le.Uint64(b))
 		b = b[8:]
@@ -145,6 +156,10 @@ func (p *PingBody) Decode(h *PingHeader, b []byte) error {
 	for range h.HeardCount {
 		p.Heard = append(p.Heard, Heard{Node: b[0], Epoch: le.Uint64(b[1:]), Loops: le.Uint64(b[9:])})
 		b = b[heardSize:]
+	}
+	for range h.DigestCount {
+		p.Digests = append(p.Digests, le.Uint64(b))
+		b = b[8:]
 	}
 	p.Address = b
 	return nil

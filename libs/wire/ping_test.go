@@ -13,8 +13,9 @@ func samplePing() (wire.PingHeader, wire.PingBody) {
 	h := wire.PingHeader{
 		Preamble: wire.Preamble{Cluster: wire.ClusterID("iggy-cluster")}, ClusterUUID: wire.U128{Lo: 1, Hi: 2}, NodeUUID: wire.U128{Lo: 3, Hi: 4},
 		Epoch: 5, Sent: 6, Echo: 7, Wall: 8, Features: 9, MetadataView: 10, Build: 11, Node: 12, Lane: 13, Mixed: true,
+		Mismatch: 14,
 	}
-	return h, wire.PingBody{Progress: []uint64{0x1122, 0x3344}, Heard: []wire.Heard{{Node: 200, Epoch: 0x55, Loops: 0x66}}, Address: []byte("a:1")}
+	return h, wire.PingBody{Progress: []uint64{0x1122, 0x3344}, Heard: []wire.Heard{{Node: 200, Epoch: 0x55, Loops: 0x66}}, Digests: []uint64{0x77}, Address: []byte("a:1")}
 }
 
 // TestPingLayout holds the frame against bytes put together by hand.
@@ -24,12 +25,12 @@ func TestPingLayout(t *testing.T) {
 	got := wire.AppendPing([]byte("x"), &h, &body)[1:]
 	want := make([]byte, 256)
 	copy(want[32:], hexBytes(t, "21bb05c88727bab88d0ec27be8a72d46"))
-	copy(want[48:], []byte{0x24, 1}) // 256 + 2*8 + 17 + 3 = 292
+	copy(want[48:], []byte{0x2c, 1}) // 256 + 2*8 + 17 + 8 + 3 = 300
 	want[60] = 2
-	for at, v := range map[int]byte{128: 1, 136: 2, 144: 3, 152: 4, 160: 5, 168: 6, 176: 7, 184: 8, 192: 9, 200: 10, 204: 11, 208: 12, 209: 2, 210: 13, 211: 1, 212: 3, 214: 1} {
+	for at, v := range map[int]byte{128: 1, 136: 2, 144: 3, 152: 4, 160: 5, 168: 6, 176: 7, 184: 8, 192: 9, 200: 10, 204: 11, 208: 12, 209: 2, 210: 13, 211: 1, 212: 3, 214: 1, 216: 14, 224: 1} {
 		want[at] = v
 	}
-	want = append(want, hexBytes(t, "2211000000000000"+"4433000000000000"+"c8"+"5500000000000000"+"6600000000000000"+"613a31")...)
+	want = append(want, hexBytes(t, "2211000000000000"+"4433000000000000"+"c8"+"5500000000000000"+"6600000000000000"+"7700000000000000"+"613a31")...)
 	wire.Widened(want[256:]).Put(want[16:])
 	wire.Widened(want[16:256]).Put(want)
 	if !bytes.Equal(got, want) {
@@ -61,6 +62,8 @@ func TestPingRules(t *testing.T) {
 		"too many loops": {seal(patched(good, 209, 65)), wire.ErrField},
 		"mode":           {seal(patched(good, 211, 2)), wire.ErrField},
 		"count":          {seal(patched(good, 214, 2)), wire.ErrSize},
+		"digests":        {seal(patched(good, 224, 2)), wire.ErrSize},
+		"many digests":   {seal(patched(good, 224, 65)), wire.ErrField},
 		"address":        {seal(patched(good, 212, 2)), wire.ErrSize},
 	} {
 		var got wire.PingHeader
@@ -69,7 +72,7 @@ func TestPingRules(t *testing.T) {
 		}
 	}
 	var got wire.PingBody
-	if err := got.Decode(&h, good[256:]); err != nil || len(got.Progress) != 2 || got.Heard[0] != body.Heard[0] || string(got.Address) != "a:1" {
+	if err := got.Decode(&h, good[256:]); err != nil || len(got.Progress) != 2 || got.Heard[0] != body.Heard[0] || len(got.Digests) != 1 || got.Digests[0] != 0x77 || string(got.Address) != "a:1" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
