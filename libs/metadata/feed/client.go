@@ -35,10 +35,16 @@ type ClientConfig struct {
 	Limits  metadata.Limits
 	Sources []uint8 // node ids of the metadata replicas
 	Seed    uint64  // different for every process: it says which source is the first choice
-	// Ask sends a request of the feed to a source; false when it can not leave.
-	Ask func(node uint8, h *wire.Header) bool
+	// Ask sends a request to a source, as link.Remote.Ask does; false when it can not leave.
+	Ask func(node uint8, q *Request) bool
 	Log hclog.Logger
 }
+
+// Request is a whole frame: RequestPrepares, RequestStateTransfer or RequestStateChunk.
+type Request wire.Header
+
+// Put writes the frame to the first 256 bytes of b.
+func (q *Request) Put(b []byte) { copy(b[:wire.HeaderSize], q[:]) }
 
 // Client is the metadata as a process without a replica of it knows it. Connections are others': they
 // report with Up and Down, and pass on what comes in with Frame. View, Changed, Wait and Fresh may be used by any
@@ -243,7 +249,7 @@ func (c *Client) frame(e *event, now time.Time) {
 // ask sends what the follower wants of the active source.
 func (c *Client) ask(now time.Time) {
 	for i := range c.asks {
-		if !c.config.Ask(c.sources[c.active].node, &c.asks[i]) {
+		if !c.config.Ask(c.sources[c.active].node, (*Request)(&c.asks[i])) {
 			c.giveUp(now, errNotSent)
 			return
 		}

@@ -11,7 +11,8 @@
 // reads it, and the newest View. It picks a source by hash, goes on to the next when one fails, and says
 // when nobody has vouched for the view for too long: whoever authorizes requests has to stop then.
 //
-// How data passes: Apply → Source.Add → Source.Publish → Sink → network → Conn → metadata.Follower →
-// Client.View. The package dials nothing and listens on nothing: Sink and Conn are the ends of
-// connections others make.
+// How data passes: Apply → Source.Add → Source.Publish → Sink → network → Client.Frame →
+// metadata.Follower → Client.View. The package dials nothing and listens on nothing: a Plane is what the
+// service plane of a metadata replica serves followers with, and Client.Receive takes what a connection
+// to one brings.
 package feed

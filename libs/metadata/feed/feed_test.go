@@ -150,7 +150,8 @@ func (n *network) down(node uint8) {
 	n.client.Down(node)
 }
 
-func (n *network) ask(node uint8, h *wire.Header) bool {
+func (n *network) ask(node uint8, q *Request) bool {
+	h := (*wire.Header)(q)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.links[node]
