@@ -200,7 +200,7 @@ func (r *Replica) begin(out *Output) {
 	r.repair = repair{}
 	r.rejoin.settle(r.tail.head, true)
 	r.timers = [timerCount]Tick{}
-	r.resent = 0
+	r.resent, r.start = 0, r.tail.head
 	for op := r.committed + 1; op <= r.tail.head; op++ {
 		r.tail.at(op).acks = 1 << r.group.Self
 	}

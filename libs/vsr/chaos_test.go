@@ -147,9 +147,8 @@ func (x *chaos) failWrite(i uint8) {
 func (x *chaos) revive(i uint8) {
 	m := x.members[i]
 	state := vsr.Whole
-	if x.power && !x.group.Policy.Synced && !m.disk.vote.Whole || x.check.loss && len(x.check.acked[i]) == 0 && !x.group.Policy.Synced {
+	if !m.disk.vote.Whole {
 		state = vsr.Suspect
-		m.disk.vote.Whole = false
 	}
 	x.tell("-- start %d %v", i, state)
 	x.start(i, state, x.tick)
@@ -160,6 +159,8 @@ func (x *chaos) jostle() {
 	if i := x.any(); x.one(3) == 0 {
 		if m := x.members[i]; m.up && len(m.disk.pending) > 0 {
 			x.write(i)
+		} else if x.one(4) == 0 {
+			m.disk.sync()
 		}
 		if m := x.members[i]; m.up && m.transfer != nil {
 			x.moveState(i)

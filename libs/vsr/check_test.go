@@ -15,7 +15,7 @@ type checker struct {
 	prepared  map[[2]uint64]wire.U128
 	primary   map[uint32]uint8
 	acked     []map[uint64]wire.U128 // what each member promised to hold
-	loss      bool                   // a power cut may have taken acknowledged ops
+	loss      bool                   // too few logs were whole at some time: what nobody held may be gone (rule D8)
 	last      []vsr.Vote
 }
 
@@ -35,10 +35,16 @@ func (k *checker) fail(format string, args ...any) {
 // stopped forgets what a member promised if its disk may have.
 func (k *checker) stopped(i uint8, power bool) {
 	k.last[i] = vsr.Vote{}
-	if power && !k.c.group.Policy.Synced || len(k.c.members[i].disk.log) == 0 && k.c.members[i].disk.base == 0 {
+	if power && !k.c.group.Policy.Synced {
 		k.acked[i] = map[uint64]wire.U128{}
-		k.loss = true
 	}
+	whole := 0
+	for _, m := range k.c.members {
+		if m.disk.vote.Whole {
+			whole++
+		}
+	}
+	k.loss = k.loss || whole < vsr.QuorumsOf(len(k.c.members)).ViewChange
 }
 
 func (k *checker) output(i uint8, in *vsr.Input, out *vsr.Output) {
@@ -109,6 +115,9 @@ func (k *checker) sent(i uint8, s *vsr.Send) {
 		var h wire.PrepareOkHeader
 		must(h.Decode(s.Header[:]))
 		view(h.View, h.View)
+		if !m.disk.vote.Whole {
+			k.fail("%d acknowledges with a log that it can not vouch for", i)
+		}
 		at := h.Op - m.disk.base - 1
 		if h.Op > m.disk.head() || h.Op > m.disk.base && m.disk.log[at].Checksum != h.PrepareChecksum {
 			k.fail("%d acknowledges op %d that it does not hold", i, h.Op)

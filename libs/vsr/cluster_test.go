@@ -373,6 +373,7 @@ func (c *cluster) stop(i uint8, power bool) {
 	m.up, m.wake = false, 0
 	if power {
 		m.disk.power()
+		m.disk.vote.Whole = m.disk.vote.Whole && c.group.Policy.Synced
 	} else {
 		m.disk.kill()
 	}
@@ -382,7 +383,7 @@ func (c *cluster) stop(i uint8, power bool) {
 // wipe gives a stopped member an empty disk.
 func (c *cluster) wipe(i uint8) {
 	c.members[i].disk = disk{}
-	c.check.stopped(i, true)
+	c.check.acked[i] = map[uint64]wire.U128{}
 }
 
 // isolate cuts a member off, or joins it again.

@@ -72,10 +72,14 @@ type Boot struct {
 	View, LogView uint32
 	Commit, Head  uint64
 	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
-	Adopted       []wire.PrepareHeader // newest first: what the log of AdoptView has above Head (Output.Adopt)
-	AdoptView     uint32               // Output.AdoptView of the newest one that is durable; may be below or above LogView
-	TimeFloor     uint64               // µs; prepares get later timestamps. Birth time of a new group
-	Incarnation   wire.U128            // random for each start, when the policy tells boots apart
-	Started       Tick                 // when the process started
-	State         LogState
+	// Adopted is what the log of AdoptView has above Head, newest first: the durable Output.Adopt with
+	// the highest AdoptView, which may be below or above LogView. Below its oldest op everything is
+	// committed. Or entries of the log that can not be read any more, then with AdoptView = LogView and
+	// a blank for each unknown header.
+	Adopted     []wire.PrepareHeader
+	AdoptView   uint32
+	TimeFloor   uint64    // µs; prepares get later timestamps. Birth time of a new group
+	Incarnation wire.U128 // random for each start, when the policy tells boots apart
+	Started     Tick      // when the process started
+	State       LogState
 }

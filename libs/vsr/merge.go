@@ -36,7 +36,7 @@ type MergeRules struct {
 	Members int
 	Quorums Quorums
 	// Lossy lets all members together give up what none of them holds, when too few logs are whole
-	// (rule D8). Without it only a group that is empty everywhere starts that way (rule D11).
+	// (rule D8). Without it only a group that never committed anything starts that way (rule D11).
 	Lossy bool
 }
 
@@ -83,7 +83,7 @@ func Merge(reports []Report, rules MergeRules) Outcome {
 		return Outcome{Decision: Waiting}
 	case m.nothing():
 		return Outcome{Decision: Decided}
-	case !rules.Lossy:
+	case !rules.Lossy && !m.unstarted():
 		return Outcome{Decision: Deadlocked}
 	}
 	return m.salvage()
@@ -101,6 +101,23 @@ func (m *merge) nothing() bool {
 	for i := range m.all {
 		if m.all[i].Head > 0 {
 			return false
+		}
+	}
+	return true
+}
+
+// unstarted reports whether the first start was cut short: some members are empty, the others never left
+// view 0 and know of no commit.
+func (m *merge) unstarted() bool {
+	for i := range m.all {
+		r := &m.all[i]
+		if r.LogView > 0 || r.Commit > 0 || r.Suspect && r.Head > 0 {
+			return false
+		}
+		for j := range r.Suffix {
+			if r.Suffix[j].Commit > 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -52,7 +52,7 @@ func (j *rejoin) target(head uint64) {
 
 // restart sets up a member that comes back: it asks for the view before it does anything else.
 func (r *Replica) restart(b Boot) {
-	if len(b.Adopted) > 0 && b.AdoptView == 0 {
+	if len(b.Adopted) > 0 && b.AdoptView == 0 && b.LogView > 0 {
 		panic("vsr: boot record contradicts itself")
 	}
 	r.status = statusRecovering

@@ -42,6 +42,7 @@ type Replica struct {
 	token  uint64               // of the newest Commit frame sent or seen
 	told   uint64               // highest commit point sent in a Commit frame
 	resent uint8                // retransmissions without progress
+	start  uint64               // primary: head when its view began
 
 	election election
 	plan     plan
@@ -142,6 +143,10 @@ func (r *Replica) TimeFloor() uint64 { return r.timeFloor }
 
 // Primary reports whether this replica may mint ops.
 func (r *Replica) Primary() bool { return r.acting() && !r.isolated }
+
+// CaughtUp reports whether this primary has applied everything its view inherited: ops above the commit
+// point may have been acknowledged to clients before. Until then it answers no read that must see them.
+func (r *Replica) CaughtUp() bool { return r.Primary() && r.applied >= r.start }
 
 // acting reports whether this replica leads its view, heard by the others or not.
 func (r *Replica) acting() bool {

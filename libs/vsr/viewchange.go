@@ -149,6 +149,9 @@ func (r *Replica) repeatVotes(out *Output) {
 	if r.election.voted {
 		r.sendVote(out)
 	}
+	if r.state == Empty { // only a fresh answer is adopted
+		r.sendProbe(Everyone, out)
+	}
 	r.propose(out)
 }
 
