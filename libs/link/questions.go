@@ -10,6 +10,7 @@ const (
 	// InternalRegister: a process asks for its place among the nodes; body = wire.Node, answer = the
 	// result section and the node id u8.
 	InternalRegister Internal = 6
-	// InternalAlive: a registered node is up; body = node id u8.
+	// InternalAlive: a registered node is up; body = wire.Node as it registered. CodeResourceNotFound: it is not
+	// registered so, and has to be again.
 	InternalAlive Internal = 7
 )
