@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 )
@@ -41,12 +42,29 @@ func (p *ports) one() (string, error) {
 		p.next++
 		return loopback(p.next - 1), nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen()
 	if err != nil {
 		return "", err
 	}
 	p.held = append(p.held, l)
 	return l.Addr().String(), nil
+}
+
+// Free ports are taken from below the range in which the system finds ports by itself: one from there
+// may be that of somebody's connection by the time its process binds it.
+const (
+	firstPort  = 10_000
+	beyondPort = 32_000
+)
+
+// listen binds a free port.
+func listen() (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", loopback(firstPort+rand.IntN(beyondPort-firstPort))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("no free port: %w", err)
 }
 
 // pair is a port whose successor is free too: a metadata replica serves the replica plane on the first,
@@ -57,7 +75,7 @@ func (p *ports) pair() (string, error) {
 		return loopback(p.next - 2), nil
 	}
 	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
+		first, err := listen()
 		if err != nil {
 			return "", err
 		}
