@@ -138,8 +138,14 @@ func (e *Engine) Range(group, low, top uint64, visit func(*journal.Entry, []byte
 	return r.Range(group, low, top, visit)
 }
 
-// Heal implements Env.
-func (e *Engine) Heal(group uint64) { e.journal.Heal(group) }
-
-// SyncAll implements Env.
-func (e *Engine) SyncAll() error { return e.journal.SyncAll() }
+// MakeWhole implements Env. A fence goes with a checkpoint: until it is durable a restart finds it again.
+func (e *Engine) MakeWhole(group uint64, fenced bool, done func(error)) {
+	e.Go(e.journal.SyncAll, func(err error) {
+		if err != nil || !fenced {
+			done(err)
+			return
+		}
+		e.journal.Heal(group)
+		e.afterCheckpoint(done)
+	})
+}

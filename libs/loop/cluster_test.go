@@ -239,14 +239,19 @@ func (n *node) start() {
 		n.machines[g.Group], hosted[g.Group] = m, true
 		e.Host(n.spec(g.Group), m, g)
 	}
-	if err := e.Replay(rec, func(g *Group, err error) { t.Fatalf("node %d group %d: %v", n.id, g.ID, err) }); err != nil {
-		t.Fatal(err)
-	}
 	for _, id := range n.c.groups {
-		if !hosted[id] {
-			n.machines[id] = &ledger{n: n, group: id}
+		if hosted[id] {
+			continue
+		}
+		n.machines[id] = &ledger{n: n, group: id}
+		if n.c.policy.Incarnation { // metadata: it may have been there
+			e.Host(n.spec(id), n.machines[id], &journal.GroupLog{Group: id})
+		} else {
 			e.Born(n.spec(id), n.machines[id])
 		}
+	}
+	if err := e.Replay(rec, func(g *Group, err error) { t.Fatalf("node %d group %d: %v", n.id, g.ID, err) }); err != nil {
+		t.Fatal(err)
 	}
 	e.Loop.Transfer = n.fetch
 	e.Loop.LostOps = func(_ *Group, ops uint64) { n.c.lost += ops }
@@ -436,6 +441,9 @@ func (n *node) beat() {
 		}
 		if other.up && !c.cut[[2]int{int(n.id), int(other.id)}] && !c.cut[[2]int{int(other.id), int(n.id)}] {
 			n.echoes.Set(other.id, c.now)
+			if c.policy.Incarnation {
+				n.reported(other)
+			}
 			delete(n.silent, other.id)
 			if n.dead[other.id] {
 				delete(n.dead, other.id)
@@ -453,6 +461,14 @@ func (n *node) beat() {
 		}
 	}
 	n.engine.Watch()
+}
+
+// reported is what a ping says of the other node's metadata view.
+func (n *node) reported(other *node) {
+	for _, id := range n.c.groups {
+		view := other.engine.Loop.Group(id).View()
+		n.engine.Do(func() { n.engine.Loop.PeerView(n.engine.Loop.Group(id), other.id, view) })
+	}
 }
 
 // reconnect is what heals a link: connections are made anew.

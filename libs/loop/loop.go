@@ -35,10 +35,9 @@ type Env interface {
 	// Range reads ops low..top of a group back from the journal, in order, until one can not be read or
 	// visit fails. What visit gets is valid during the call. Any goroutine.
 	Range(group, low, top uint64, visit func(e *journal.Entry, body []byte) error) error
-	// SyncAll makes everything written durable, bodies in segments too; on any goroutine.
-	SyncAll() error
-	// Heal tells the journal that the group's log is whole again.
-	Heal(group uint64)
+	// MakeWhole makes everything written durable, bodies in segments too, and has the journal forget
+	// that it kept the group fenced. done comes back as an event.
+	MakeWhole(group uint64, fenced bool, done func(error))
 }
 
 // Limits bound what a loop holds.

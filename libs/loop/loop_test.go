@@ -36,9 +36,8 @@ func (e *fakeEnv) First(uint64) (uint64, bool)      { return 0, false }
 func (e *fakeEnv) Range(uint64, uint64, uint64, func(*journal.Entry, []byte) error) error {
 	return journal.ErrDropped
 }
-func (e *fakeEnv) SyncAll() error           { return nil }
-func (e *fakeEnv) Heal(uint64)              {}
-func (e *fakeEnv) take() (r *journal.Round) { r, e.rounds = e.rounds[0], e.rounds[1:]; return r }
+func (e *fakeEnv) MakeWhole(uint64, bool, func(error)) {}
+func (e *fakeEnv) take() (r *journal.Round)            { r, e.rounds = e.rounds[0], e.rounds[1:]; return r }
 
 // fakeMachine is a list of applied bodies that readers see only after Settle.
 type fakeMachine struct {

@@ -137,3 +137,110 @@ func seeds(n int) func(func(uint64) bool) {
 		}
 	}
 }
+
+// everybody goes down at once and comes back.
+func (c *cluster) blackout(power bool) {
+	for _, n := range c.nodes {
+		if n.up {
+			n.stop(power)
+		}
+	}
+	c.now += 1_000_000
+	for _, n := range c.nodes {
+		n.start()
+	}
+}
+
+// Killing every process at once loses nothing that was acknowledged, whatever the mode.
+func TestBlackoutOfProcesses(t *testing.T) {
+	for seed := range seeds(30) {
+		c := newCluster(t, seed, 3, 2, []vsr.Policy{{}, {Synced: true}}[seed%2])
+		for range 3 {
+			c.churn(15, false)
+			c.blackout(false)
+		}
+		c.converge()
+		if c.lost > 0 {
+			c.fail("%d ops were given up after kills", c.lost)
+		}
+	}
+}
+
+// A power cut of all nodes loses nothing that was acknowledged as synced.
+func TestBlackoutOfSyncedGroups(t *testing.T) {
+	for seed := range seeds(30) {
+		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: true})
+		for range 3 {
+			c.churn(15, true)
+			c.blackout(true)
+		}
+		c.converge()
+		if c.lost > 0 {
+			c.fail("%d ops were given up", c.lost)
+		}
+	}
+}
+
+// In default mode a power cut of all nodes may take what was not synced. The members agree on what is
+// left and go on.
+func TestBlackoutOfWrittenGroups(t *testing.T) {
+	gone := 0
+	for seed := range seeds(60) {
+		c := newCluster(t, seed, 3, 2, vsr.Policy{})
+		c.run(1_000_000)
+		for range 3 {
+			for range 10 {
+				c.mustWrite(c.groups[c.rng.IntN(2)])
+				if c.rng.IntN(3) == 0 {
+					c.nodes[c.rng.IntN(3)].background()
+				}
+			}
+			c.blackout(true)
+			gone += c.forget()
+		}
+		c.converge()
+	}
+	if gone == 0 {
+		t.Error("no power cut took anything")
+	}
+}
+
+// forget drops what the checks know of ops that no node has any more, and counts them.
+func (c *cluster) forget() (gone int) {
+	for _, id := range c.groups {
+		top := uint64(0)
+		for _, n := range c.nodes {
+			top = max(top, n.engine.Loop.Group(id).Head())
+		}
+		h := c.history[id]
+		for _, body := range h[min(uint64(len(h)), top):] {
+			delete(c.acked, body)
+			gone++
+		}
+		c.history[id] = h[:min(uint64(len(h)), top)]
+	}
+	return gone
+}
+
+// A new metadata group starts when all members report that they are empty.
+func TestMetadataFirstStart(t *testing.T) {
+	for seed := range seeds(10) {
+		c := newCluster(t, seed, 3, 1, vsr.Policy{SealBody: true, Incarnation: true, Synced: true})
+		c.run(3_000_000)
+		c.converge()
+		for range 2 {
+			c.churn(20, false)
+		}
+		c.blackout(true)
+		c.converge()
+	}
+}
+
+// Five members survive two that are down.
+func TestFiveMembers(t *testing.T) {
+	for seed := range seeds(15) {
+		c := newCluster(t, seed, 5, 2, vsr.Policy{Synced: seed%2 == 0})
+		c.churn(50, true)
+		c.converge()
+	}
+}

@@ -1,17 +1,16 @@
 package loop
 
-// whole saves the vote of a group whose log is whole again (rule D9): what it has is synced first, large
-// bodies too, then the vote carries the suspect epoch in force.
+// whole saves the vote of a group whose log is whole again (rule D9): what it has is made durable first,
+// then the vote carries the suspect epoch in force. A checkpoint that fails leaves the group suspect for
+// the next life.
 func (l *Loop) whole(g *Group) {
-	l.env.Go(l.env.SyncAll, func(err error) {
-		p := g.peers
-		if err != nil || g.gone || !p.vote.Whole {
-			return // a failed sync ends the process; a later vote says otherwise
+	p := g.peers
+	l.env.MakeWhole(g.ID, p.fenced, func(err error) {
+		if g.gone || !p.vote.Whole {
+			return
 		}
-		p.epoch = l.epoch
-		if p.fenced {
-			p.fenced = false
-			l.env.Heal(g.ID)
+		if err == nil {
+			p.epoch, p.fenced = l.epoch, false
 		}
 		l.vote(g)
 	})
