@@ -22,6 +22,8 @@ import (
 // Config is what an operator decides about a metadata replica.
 type Config struct {
 	Cluster      wire.U128 // stamped on prepares
+	Nodes        []uint8   // node ids of the members, this one too; none or one: a group of one
+	Self         uint8     // place of this node among them
 	Limits       metadata.Limits
 	MaxTokens    int
 	TokenCleaner time.Duration // between passes over expired tokens; 0 = never
@@ -107,9 +109,8 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
 	r.engine = engine
-	spec := loop.Spec{ID: wire.MetadataGroup, Cluster: config.Cluster, Members: 1, Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}}
-	switch {
-	case len(recovered.Groups) == 0 && config.Lived:
+	switch spec := config.spec(); {
+	case len(recovered.Groups) == 0 && config.Lived && spec.Members == 1:
 		err = r.withoutImage(spec, &journal.GroupLog{Group: spec.ID, Faults: []journal.Fault{{Kind: journal.FaultImage}}}, recovered, deps, errNoCheckpoint)
 	case len(recovered.Groups) == 0:
 		err = r.birth(spec, recovered, deps)
@@ -119,10 +120,19 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
-	for id, c := range r.current.Clients() {
-		r.unclaimed[id] = c.Epoch
+	if len(config.Nodes) <= 1 { // elsewhere sessions outlive this process
+		for id, c := range r.current.Clients() {
+			r.unclaimed[id] = c.Epoch
+		}
 	}
 	return r, nil
+}
+
+func (c *Config) spec() loop.Spec {
+	return loop.Spec{
+		ID: wire.MetadataGroup, Cluster: c.Cluster, Members: uint8(max(1, len(c.Nodes))), Self: c.Self, Nodes: c.Nodes,
+		Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true},
+	}
 }
 
 // Start begins to serve and takes up the primary's duties.

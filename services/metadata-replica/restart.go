@@ -42,13 +42,13 @@ func (r *Replica) replay(spec loop.Spec, log *journal.GroupLog, rec *journal.Rec
 	var lost error
 	err := r.engine.Replay(rec, func(_ *loop.Group, err error) { lost = err })
 	switch {
-	case err != nil || lost == nil:
+	case err != nil || lost == nil || spec.Members > 1 && r.unread == nil:
 	case r.config.AcceptLoss:
 		return r.accept(lost)
 	default:
 		r.damage(lost)
 	}
-	if err == nil && len(log.Faults) > 0 {
+	if err == nil && len(log.Faults) > 0 && spec.Members == 1 {
 		err = r.engine.Checkpoint() // logins of this life come after the gap and must not hide it from the next
 	}
 	return err
@@ -64,6 +64,11 @@ func (r *Replica) withoutImage(spec loop.Spec, log *journal.GroupLog, rec *journ
 		return err
 	}
 	r.current = metadata.New(root, r.config.Limits)
+	if spec.Members > 1 {
+		r.log.Warn("metadata is not readable: it comes from the other members", "error", cause)
+		log.Image = nil
+		return r.replay(spec, log, rec)
+	}
 	if r.unread = cause; !r.config.AcceptLoss {
 		r.damage(cause)
 	}

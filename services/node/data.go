@@ -45,8 +45,12 @@ func (n *node) wipe() error {
 func (n *node) identity() (journal.Identity, error) {
 	id := n.evidence.Identity
 	if n.evidence.HasIdentity {
+		if id.ID != n.self() {
+			return id, fmt.Errorf("the data directory is that of node %d, this is to be node %d", id.ID, n.self())
+		}
 		return id, nil
 	}
+	id.ID = n.self()
 	_, _ = rand.Read(id.Cluster[:])
 	_, _ = rand.Read(id.Node[:])
 	return id, journal.WriteIdentity(n.fs, ".", id)

@@ -17,6 +17,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/routing"
 	"github.com/whippet-mq/whippet/libs/service"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -47,6 +48,16 @@ type node struct {
 	stepped   bool            // replicas start no goroutine: loop.EngineOptions.Stepped
 	clock     func() uint64   // of the loops, nil: the wall clock
 	http      *httpapi.Server // nil when it is off
+
+	// With other processes around, otherwise nil.
+	cluster *cluster
+	votes   *loop.Votes
+	echoes  *loop.Echoes
+	peers   *peers
+	pulse   *pulse
+	routes  *routes
+	planes  planes
+	router  *routing.Router
 }
 
 func newNode(fs vfs.FS, config *service.Config, log hclog.Logger, registry *prometheus.Registry) *node {
@@ -66,6 +77,10 @@ func serve(ctx context.Context, r *service.Runtime) error {
 		return service.WithExit(service.ExitConfig, fmt.Errorf("data directory: %w", err))
 	}
 	n := newNode(vfs.NewOS(path), r.Config, r.Log, r.Ops.Registry())
+	var err error
+	if n.cluster, err = arrange(r.Config); err != nil {
+		return service.WithExit(service.ExitConfig, err)
+	}
 	data, err := n.claim()
 	if err != nil {
 		return err
@@ -99,7 +114,7 @@ func serve(ctx context.Context, r *service.Runtime) error {
 
 // bound says where clients reach the node.
 func (n *node) bound() service.Bound {
-	b := service.Bound{}
+	b := n.planes.bound()
 	if a := n.front.Addr(); a != nil {
 		b.TCP = a.String()
 	}
@@ -131,6 +146,11 @@ func (n *node) openRoles() (err error) {
 	if err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
+	if n.cluster != nil {
+		if err := n.join(id); err != nil {
+			return err
+		}
+	}
 	cluster := wire.ClusterID(n.config.Cluster.Name)
 	if n.metadata, err = n.openMetadata(cluster, id.Node); err != nil {
 		return err
@@ -139,11 +159,17 @@ func (n *node) openRoles() (err error) {
 		return err
 	}
 	n.metadata.Partitions = n.partition
+	if n.cluster != nil {
+		n.metadata.Partitions = n
+	}
 	if n.life, err = n.evidence.Begin(n.fs, ".", id); err != nil {
 		return fmt.Errorf("session record: %w", err)
 	}
 	n.metadata.Start()
 	n.partition.Start()
+	if n.cluster != nil {
+		n.meet()
+	}
 	return nil
 }
 
@@ -159,9 +185,17 @@ func (n *node) stop() error {
 	if n.front != nil {
 		errs = append(errs, n.front.Stop(ctx))
 	}
+	if n.cluster != nil {
+		n.leave()
+	}
 	errs = append(errs, n.partition.Close(drainLimit), n.metadata.Stop(drainLimit))
 	if err := errors.Join(errs[len(errs)-2:]...); err != nil {
 		return fmt.Errorf("stop: %w", err)
+	}
+	if n.cluster != nil {
+		if err := n.part(); err != nil {
+			return fmt.Errorf("stop: %w", err)
+		}
 	}
 	return n.life.End(append([]journal.LSN{n.metadata.End()}, n.partition.Ends()...))
 }
@@ -172,8 +206,11 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 	if c.PersonalAccessToken.Cleaner.Enabled {
 		cleaner = c.PersonalAccessToken.Cleaner.Interval
 	}
+	nodes, self := n.members()
 	return metadatareplica.Open(metadatareplica.Config{
 		Cluster:      cluster,
+		Nodes:        nodes,
+		Self:         self,
 		Limits:       metadata.Limits{Clients: c.Metadata.ClientsTableMax},
 		MaxTokens:    c.PersonalAccessToken.MaxTokensPerUser,
 		TokenCleaner: cleaner,
@@ -187,19 +224,25 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 	})
 }
 
+// loops is how many event loops a new data directory gets.
+func (n *node) loops() int {
+	if n.config.Node.Loops > 0 {
+		return n.config.Node.Loops
+	}
+	return max(1, runtime.GOMAXPROCS(0)/2)
+}
+
 func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionreplica.Replica, error) {
 	c := n.config
 	cleaner := time.Duration(0)
 	if c.DataMaintenance.Messages.CleanerEnabled {
 		cleaner = c.DataMaintenance.Messages.Interval
 	}
-	loops := c.Node.Loops
-	if loops == 0 {
-		loops = max(1, runtime.GOMAXPROCS(0)/2)
-	}
 	return partitionreplica.Open(partitionreplica.Config{
 		Cluster:         cluster,
-		Loops:           loops,
+		Node:            n.self(),
+		Roster:          n.roster(),
+		Loops:           n.loops(),
 		MaxPoll:         int(c.Limits.PollReply),
 		MaxFrame:        int(c.MessageBus.MaxMessageSize),
 		MaxOffsets:      maxOffsets,
@@ -232,7 +275,7 @@ const maxOffsets = 4096
 
 func (n *node) engine(owner [16]byte, number uint32, pipeline int) loop.EngineOptions {
 	c := n.config
-	return loop.EngineOptions{
+	options := loop.EngineOptions{
 		Owner:    journal.Owner{Node: owner, Loop: number},
 		Suspect:  n.evidence.Suspect,
 		Durable:  n.evidence.End,
@@ -240,6 +283,10 @@ func (n *node) engine(owner [16]byte, number uint32, pipeline int) loop.EngineOp
 		FileSize: int64(c.Journal.FileSize), Budget: int64(c.Journal.Budget), Reserve: int64(c.Storage.Reserve),
 		Workers: 4, Stepped: n.stepped, Clock: n.clock,
 	}
+	if n.cluster != nil {
+		options.Peers, options.Votes, options.Evidence, options.Echoes = n.peers, n.votes, n.evidence, n.echoes
+	}
+	return options
 }
 
 // openFront starts the listeners.
@@ -269,6 +316,7 @@ func (n *node) openFront() (err error) {
 	}, frontdoor.Deps{
 		Metadata:   n.metadata,
 		Partitions: func(uint64) link.Service { return n.partition },
+		Router:     n.router,
 		Follower:   n.metadata, Pool: n.pool, Logger: n.log.Named("front-door"), Registry: n.registry,
 	})
 	if err != nil {

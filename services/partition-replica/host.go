@@ -37,6 +37,7 @@ func (r *Replica) openEngines(deps Deps) error {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
 		}
 		e.Loop.Missing = func(c *link.Call) *loop.Group { return r.hostFor(e, c.Group) }
+		e.Loop.MissingPeer = func(group uint64) *loop.Group { return r.hostFor(e, group) }
 		r.engines = append(r.engines, e)
 		for g := range recovered.Groups {
 			r.recover(e, &recovered.Groups[g])
@@ -114,7 +115,7 @@ func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
 		for _, t := range s.Topics() {
 			for _, part := range t.AllPartitions() {
 				id := t.GroupID(&part)
-				if loopOf(id, loops) != number || r.find(id) != nil {
+				if LoopOf(id, loops) != number || r.find(id) != nil {
 					continue
 				}
 				p := r.newPartition(e, id)
@@ -125,8 +126,17 @@ func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
 	}
 }
 
+// spec describes a group: its members, and what its topic asks for.
 func (r *Replica) spec(id uint64) loop.Spec {
-	return loop.Spec{ID: id, Cluster: r.config.Cluster, Members: 1, Policy: vsr.Policy{Synced: r.persisted(id)}}
+	s := loop.Spec{ID: id, Cluster: r.config.Cluster, Members: 1, Policy: vsr.Policy{Synced: r.persisted(id)}}
+	nodes := r.config.Roster
+	if _, part, ok := r.follower.View().PartitionByGroupID(id); ok && part.Placed() {
+		nodes = part.Members()
+	}
+	if len(nodes) > 1 {
+		s.Members, s.Nodes, s.Self = uint8(len(nodes)), nodes, uint8(slices.Index(nodes, r.config.Node))
+	}
+	return s
 }
 
 func asDamage(p *Partition, err error) *segment.Damage {
@@ -166,7 +176,7 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 		return p.group
 	}
 	_, part, ok := r.follower.View().PartitionByGroupID(id)
-	if !ok {
+	if !ok || part.Placed() && !slices.Contains(part.Members(), r.config.Node) {
 		return nil
 	}
 	p := r.newPartition(e, id)

@@ -22,6 +22,8 @@ import (
 // Config is what an operator decides about a partition replica.
 type Config struct {
 	Cluster         wire.U128     // stamped on prepares
+	Node            uint8         // id of this node
+	Roster          []uint8       // nodes that host every partition without members of its own; none or one: groups of one
 	Loops           int           // event loops for a new data directory
 	MaxPoll         int           // bytes of a poll reply, at least one batch
 	MaxFrame        int           // bytes of the largest frame, part of the size retention floor
@@ -153,11 +155,11 @@ func (r *Replica) Serve(c *link.Call) {
 
 // Engine is the loop that owns a group.
 func (r *Replica) Engine(group uint64) *loop.Engine {
-	return r.engines[loopOf(group, len(r.engines))]
+	return r.engines[LoopOf(group, len(r.engines))]
 }
 
-// loopOf is the number of the loop, of so many, that owns a group.
-func loopOf(group uint64, loops int) int {
+// LoopOf is the number of the loop, of so many, that owns a group.
+func LoopOf(group uint64, loops int) int {
 	if loops == 1 {
 		return 0
 	}
