@@ -14,7 +14,8 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the actual results into the scenario files")
 
 // TestScenarios plays every testdata/*.txt. A scenario is a list of steps; a step is one command line,
-// a line of four dashes and the expected lines, up to an empty line. Lines that start with # are kept.
+// a line of four dashes and the expected lines, up to an empty line; a step that says nothing is the
+// command line alone. Lines that start with # are kept.
 //
 //	go test ./vsr -run Scenarios -rewrite
 //
@@ -70,7 +71,10 @@ func play(script string) []byte {
 		case line == "----":
 			skip = true
 		default:
-			fmt.Fprintf(&out, "%s\n----\n%s", line, s.run(line))
+			fmt.Fprintln(&out, line)
+			if text := s.run(line); text != "" {
+				fmt.Fprintf(&out, "----\n%s", text)
+			}
 		}
 	}
 	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n')

@@ -9,7 +9,7 @@ import (
 )
 
 // stage is one replica with a journal of headers around it. Completions are given by hand, so that
-// a scenario decides their order.
+// a scenario decides their order. Groups of several members are played by a troupe.
 type stage struct {
 	group   vsr.Group
 	limits  vsr.Limits
@@ -25,12 +25,24 @@ type stage struct {
 	in  vsr.Input
 	out vsr.Output
 	txt strings.Builder
+
+	troupe *troupe // scenarios of several members
+	ballot ballot  // scenarios of the merge alone
 }
 
 func newStage() *stage { return &stage{now: 1000} }
 
 // run executes one line of a scenario and returns what it says.
 func (s *stage) run(line string) string {
+	switch w := split(line); {
+	case w.command == "cluster":
+		s.troupe = newTroupe(w)
+		return ""
+	case s.troupe != nil:
+		return s.troupe.run(line)
+	case w.command == "report" || w.command == "merge":
+		return s.ballot.run(w, line)
+	}
 	s.txt.Reset()
 	command, a := parse(line)
 	s.now = a.or("now", s.now)
