@@ -27,21 +27,12 @@ func (c *Conn) Close() { c.stream.close() }
 // Send queues a frame for the process and never blocks; the rules for body and owner are those of
 // Mesh.Send. False: the connection has ended or its queue is full.
 func (c *Conn) Send(h *wire.Header, body []byte, owner *buffer.Frame) bool {
-	p, copied := feedParcel(h, body, owner)
-	return c.stream.out.push(&p, copied, false, false) == queued
+	return c.stream.out.push(h, &post{body: body, owner: owner}, false) == queued
 }
 
 // SendWait is Send that waits for room in the queue; false: the connection has ended.
 func (c *Conn) SendWait(h *wire.Header, body []byte, owner *buffer.Frame) bool {
-	p, copied := feedParcel(h, body, owner)
-	return c.stream.out.pushWait(&p, copied) == queued
-}
-
-func feedParcel(h *wire.Header, body []byte, owner *buffer.Frame) (p parcel, copied []byte) {
-	if owner == nil {
-		return parcel{head: *h}, body
-	}
-	return parcel{head: *h, body: body, owner: owner}, nil
+	return c.stream.out.pushWait(h, &post{body: body, owner: owner}) == queued
 }
 
 // smallRequest is the body up to which a request is copied instead of taking a buffer of its own.
@@ -82,7 +73,7 @@ func (c *Conn) pong(h *wire.Header) error {
 		Epoch: node.Epoch, Node: node.ID, Mixed: node.Mixed, Echo: ping.Sent,
 	}
 	b := wire.AppendPing(nil, &pong, &wire.PingBody{})
-	c.stream.out.push(&parcel{head: wire.Header(b)}, b[wire.HeaderSize:], true, true)
+	c.stream.out.push(nil, &post{body: b, urgent: true}, true)
 	return nil
 }
 
@@ -132,7 +123,7 @@ func (c *Conn) refuse(h *wire.Header, why Reason) {
 		return
 	}
 	call := Call{Header: q, Status: wire.CodeTransientNotAccepted, Reason: why, Primary: wire.NoPrimary, MetadataOp: r.MetadataOp}
-	var p parcel
-	putAnswer(p.head[:], &call, 0, r.Correlation)
-	c.stream.out.push(&p, nil, true, true)
+	var head wire.Header
+	putAnswer(head[:], &call, 0, r.Correlation)
+	c.stream.out.push(&head, &post{urgent: true}, true)
 }

@@ -80,13 +80,13 @@ func (l *line) send(c *Call, size int) Reason {
 		wait = time.Duration(c.Deadline) * time.Millisecond
 	}
 	s.call, s.size, s.state, s.deadline = c, size, waiting, time.Now().Add(wait)
-	p := parcel{body: c.Body, ticket: s.number}
-	putCall(p.head[:], c, size, s.number, uint32(wait/time.Millisecond))
-	var tail []byte
+	var head wire.Header
+	putCall(head[:], c, size, s.number, uint32(wait/time.Millisecond))
+	p := post{body: c.Body, ticket: s.number, urgent: size < bulkRequest}
 	if len(c.InFlight) > 0 {
-		tail = appendNumbers(nil, c.InFlight)
+		p.tail = appendNumbers(nil, c.InFlight)
 	}
-	if l.stream.out.push(&p, tail, size < bulkRequest, true) != queued {
+	if l.stream.out.push(&head, &p, true) != queued {
 		l.leave(s)
 		return ReasonUnreachable
 	}
@@ -257,7 +257,7 @@ func (l *line) ping() {
 		Epoch: node.Epoch, Node: node.ID, Mixed: node.Mixed,
 	}
 	b := wire.AppendPing(nil, &h, &wire.PingBody{})
-	l.stream.out.push(&parcel{head: wire.Header(b)}, b[wire.HeaderSize:], true, true)
+	l.stream.out.push(nil, &post{body: b, urgent: true}, true)
 }
 
 // borrows implements receiver: answers that are not frames of their own are copied into the call.

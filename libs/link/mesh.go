@@ -215,14 +215,7 @@ func (m *Mesh) Send(node uint8, lane Lane, h *wire.Header, body []byte, owner *b
 		count.unconnected.Inc()
 		return false
 	}
-	frame := parcel{head: *h, owner: owner}
-	var copied []byte
-	if owner != nil {
-		frame.body = body
-	} else {
-		copied = body
-	}
-	switch s.out.push(&frame, copied, lane == Control, false) {
+	switch s.out.push(h, &post{body: body, owner: owner, urgent: lane == Control}, false) {
 	case full:
 		count.full.Inc()
 		return false

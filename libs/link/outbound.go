@@ -7,40 +7,60 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// parcel is one frame on its way to the socket: header, borrowed body, copied bytes, in this order.
+const (
+	// smallBody is the size below which a body is copied into the queue instead of being borrowed: the
+	// frames of a run are then one piece of memory, and one piece beats many.
+	smallBody = 4 << 10
+	// keptBatch is the memory in bytes that a queue keeps for the next frames. What a burst needed beyond
+	// it goes to the collector.
+	keptBatch = 4 << 20
+)
+
+// parcel is one frame on its way to the socket.
 type parcel struct {
-	head   wire.Header
-	bare   bool   // body holds the header already
 	body   []byte // borrowed until written: from owner, or from the caller that ticket stands for
 	owner  *buffer.Frame
 	ticket uint64 // 0: nobody waits for the end of the write
-	from   int    // copied bytes: a range of the batch's arena
-	to     int
+	front  int    // the frame is arena[front:split], body, arena[split:end] of its batch
+	split  int
+	end    int
 }
 
 // size is the number of bytes the frame puts on the wire.
-func (p *parcel) size() int {
-	n := len(p.body) + p.to - p.from
-	if !p.bare {
-		n += wire.HeaderSize
-	}
-	return n
-}
+func (p *parcel) size() int { return p.end - p.front + len(p.body) }
 
-// batch is a run of parcels with the memory of the bytes copied for them.
+// batch is a run of parcels with the memory of what was copied for them, in the same order.
 type batch struct {
 	parcels []parcel
 	arena   []byte
 }
 
-// reset empties b for reuse. Memory that only a burst needed goes to the collector.
+// reset empties b for reuse.
 func (b *batch) reset() {
-	if cap(b.parcels) > 4096 || cap(b.arena) > 1<<20 {
+	if cap(b.arena) > keptBatch || cap(b.parcels) > keptBatch/wire.HeaderSize {
 		*b = batch{}
 		return
 	}
 	clear(b.parcels)
 	b.parcels, b.arena = b.parcels[:0], b.arena[:0]
+}
+
+// post is a frame to be queued, behind its header: body and tail in this order. The body is borrowed when it
+// is large and owner or ticket says from whom, and copied otherwise; header and tail are always copied.
+type post struct {
+	body   []byte
+	tail   []byte
+	owner  *buffer.Frame
+	ticket uint64
+	urgent bool
+}
+
+func (p *post) size(h *wire.Header) int {
+	n := len(p.body) + len(p.tail)
+	if h != nil {
+		n += wire.HeaderSize
+	}
+	return n
 }
 
 // outbound is the queue between the senders of a connection and its writer, bounded in bytes. Urgent
@@ -73,53 +93,59 @@ const (
 	ended
 )
 
-// push adds a frame. It takes a reference of p.owner on success only. copied is appended behind the body.
-// A frame fits when the queue is empty or stays within the limit; with force it always does.
-func (q *outbound) push(p *parcel, copied []byte, urgent, force bool) outcome {
+// push adds a frame, with the header h unless the body begins with it, and takes a reference of its owner if it borrows the body. A frame fits when the queue
+// is empty or stays within the limit; with force it always does.
+func (q *outbound) push(h *wire.Header, p *post, force bool) outcome {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	size := p.size() + len(copied)
 	switch {
 	case q.ended:
 		return ended
-	case !force && !q.fits(size):
+	case !force && !q.fits(p.size(h)):
 		return full
 	}
-	q.add(p, copied, size, urgent)
+	q.add(h, p)
 	return queued
 }
 
 // pushWait is push that waits for room instead of finding the queue full.
-func (q *outbound) pushWait(p *parcel, copied []byte) outcome {
+func (q *outbound) pushWait(h *wire.Header, p *post) outcome {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	size := p.size() + len(copied)
-	for !q.ended && !q.fits(size) {
+	for !q.ended && !q.fits(p.size(h)) {
 		q.changed.Wait()
 	}
 	if q.ended {
 		return ended
 	}
-	q.add(p, copied, size, false)
+	q.add(h, p)
 	return queued
 }
 
 func (q *outbound) fits(size int) bool { return q.bytes == 0 || q.bytes+size <= q.limit }
 
-func (q *outbound) add(p *parcel, copied []byte, size int, urgent bool) {
+func (q *outbound) add(h *wire.Header, p *post) {
 	b := &q.bulk
-	if urgent {
+	if p.urgent {
 		b = &q.urgent
 	}
-	b.parcels = append(b.parcels, *p)
-	last := &b.parcels[len(b.parcels)-1]
-	last.from = len(b.arena)
-	b.arena = append(b.arena, copied...)
-	last.to = len(b.arena)
-	if p.owner != nil {
-		p.owner.Retain()
+	e := parcel{ticket: p.ticket, front: len(b.arena)}
+	if h != nil {
+		b.arena = append(b.arena, h[:]...)
 	}
-	q.bytes += size
+	if len(p.body) < smallBody || p.owner == nil && p.ticket == 0 {
+		b.arena = append(b.arena, p.body...)
+	} else {
+		e.body, e.owner = p.body, p.owner
+		if e.owner != nil {
+			e.owner.Retain()
+		}
+	}
+	e.split = len(b.arena)
+	b.arena = append(b.arena, p.tail...)
+	e.end = len(b.arena)
+	b.parcels = append(b.parcels, e)
+	q.bytes += e.size()
 	q.changed.Broadcast()
 }
 

@@ -103,9 +103,9 @@ func (r *Remote) Ask(h interface{ Put(b []byte) }) bool {
 	if l == nil {
 		return false
 	}
-	var p parcel
-	h.Put(p.head[:])
-	return l.stream.out.push(&p, nil, true, true) == queued
+	var head wire.Header
+	h.Put(head[:])
+	return l.stream.out.push(&head, &post{urgent: true}, true) == queued
 }
 
 // Close finishes what is outstanding, ends the connection and waits for it.

@@ -74,19 +74,21 @@ func (s *served) keep(body []byte, f *buffer.Frame, inFlight int) {
 // finished implements finisher: the service has answered.
 func (s *served) finished(c *Call) {
 	out := &s.conn.stream.out
-	var p parcel
-	var copied []byte
+	var head wire.Header
+	var p post
+	h := &head
 	switch {
 	case c.Evict != wire.EvictNone || c.Status != 0:
-		putAnswer(p.head[:], c, 0, s.number)
+		putAnswer(head[:], c, 0, s.number)
 	case c.OutFrame != nil:
-		p.body, p.bare, p.owner = c.OutFrame.Bytes(), true, c.OutFrame
+		h, p.body, p.owner = nil, c.OutFrame.Bytes(), c.OutFrame
 		putAnswer(p.body, c, len(p.body)-wire.HeaderSize, s.number)
 	default:
-		copied = c.Out
-		putAnswer(p.head[:], c, len(copied), s.number)
+		p.body = c.Out
+		putAnswer(head[:], c, len(p.body), s.number)
 	}
-	out.push(&p, copied, p.size()+len(copied) < bulkRequest, true)
+	p.urgent = p.size(h) < bulkRequest
+	out.push(h, &p, true)
 	out.unhold(s.size)
 	s.conn.server.giveBack(s)
 }

@@ -137,15 +137,17 @@ func (s *stream) peek(n int) ([]byte, error) {
 	if s.in.Buffered() >= n {
 		return s.in.Peek(n)
 	}
-	defer s.hurry(n)()
+	s.hurry(n)
+	defer s.relax()
 	return s.in.Peek(n)
 }
 
-// hurry limits the time for n bytes that are on their way; the returned function ends that.
-func (s *stream) hurry(n int) (end func()) {
+// hurry limits the time for n bytes that are on their way; relax ends that.
+func (s *stream) hurry(n int) {
 	s.conn.SetReadDeadline(time.Now().Add(s.patience + time.Duration(n>>20)*time.Second))
-	return func() { s.conn.SetReadDeadline(time.Time{}) }
 }
+
+func (s *stream) relax() { s.conn.SetReadDeadline(time.Time{}) }
 
 func (s *stream) borrowed(size int) error {
 	b, err := s.peek(size)
@@ -176,7 +178,8 @@ func (s *stream) owned(h *wire.Header, size int) error {
 
 func (s *stream) fill(b []byte) error {
 	if s.in.Buffered() < len(b) {
-		defer s.hurry(len(b))()
+		s.hurry(len(b))
+		defer s.relax()
 	}
 	_, err := io.ReadFull(s.in, b)
 	return err
@@ -185,7 +188,8 @@ func (s *stream) fill(b []byte) error {
 // discard takes a frame's bytes off the connection without keeping them.
 func (s *stream) discard(size int) error {
 	if s.in.Buffered() < size {
-		defer s.hurry(size)()
+		s.hurry(size)
+		defer s.relax()
 	}
 	_, err := s.in.Discard(size)
 	return err

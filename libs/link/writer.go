@@ -3,20 +3,13 @@ package link
 import (
 	"net"
 	"time"
-
-	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 const (
 	// maxSlices bounds a vectored write.
 	maxSlices = 64
-	// smallPiece is the size below which bytes are copied into one buffer instead of taking a slice of
-	// their own: one buffer beats many small ones.
-	smallPiece = 4 << 10
 	// writeBytes is how much bulk goes to the socket before urgent frames are looked for again.
 	writeBytes = 1 << 20
-	// scratchSize is the buffer of small pieces of one write.
-	scratchSize = 64 << 10
 	// writePatience is the time in which a peer must take what is written to it, plus one second for each MiB.
 	writePatience = 10 * time.Second
 )
@@ -39,15 +32,12 @@ type writer struct {
 
 	slices  [maxSlices][]byte
 	used    int
-	scratch []byte // small pieces of this write, a prefix of them already in slices
-	begun   int    // where the slice under construction begins in scratch
-	pending int    // bytes of this write
+	pending int // bytes of this write
 	vector  net.Buffers
 }
 
 // run writes until the queue ends or the connection fails. It gives back everything it took.
 func (w *writer) run() error {
-	w.scratch = make([]byte, 0, scratchSize)
 	for {
 		more := w.next < len(w.bulk.parcels)
 		if !more {
@@ -85,26 +75,32 @@ func (w *writer) round() error {
 
 // write sends parcels of b from at on with one vectored write and returns how many it took.
 func (w *writer) write(b *batch, at int) (n int, err error) {
-	w.used, w.begun, w.pending, w.scratch = 0, 0, 0, w.scratch[:0]
+	w.used, w.pending = 0, 0
 	size, frames := 0, 0
-	for at+n < len(b.parcels) {
+	from, to := 0, 0 // a run of the arena that is not a slice yet
+	for at+n < len(b.parcels) && (n == 0 || w.pending < writeBytes && w.used+4 <= maxSlices) {
 		p := &b.parcels[at+n]
-		if n > 0 && (w.pending >= writeBytes || !w.room(p)) {
-			break
-		}
 		n++
 		size += p.size()
 		if p.ticket != 0 && !w.tickets.begin(p.ticket) {
 			p.ticket = 0 // withdrawn: only the bytes of the queue are given back
 			continue
 		}
-		if !p.bare {
-			w.piece(p.head[:])
-		}
-		w.piece(p.body)
-		w.piece(b.arena[p.from:p.to])
 		frames++
+		w.pending += p.size()
+		if p.front != to {
+			w.slice(b.arena[from:to])
+			from = p.front
+		}
+		to = p.split
+		if len(p.body) > 0 {
+			w.slice(b.arena[from:to])
+			w.slice(p.body)
+			from = p.split
+		}
+		to = p.end
 	}
+	w.slice(b.arena[from:to])
 	err = w.flush()
 	w.count.add(frames, w.pending)
 	for i := at; i < at+n; i++ {
@@ -122,42 +118,14 @@ func (w *writer) write(b *batch, at int) (n int, err error) {
 	return n, err
 }
 
-// room reports whether p's pieces fit into this write.
-func (w *writer) room(p *parcel) bool {
-	small := wire.HeaderSize
-	for _, n := range [2]int{len(p.body), p.to - p.from} {
-		if n < smallPiece {
-			small += n
-		}
-	}
-	return w.used+4 <= maxSlices && len(w.scratch)+small <= cap(w.scratch)
-}
-
-func (w *writer) piece(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	w.pending += len(b)
-	if len(b) < smallPiece {
-		w.scratch = append(w.scratch, b...)
-		return
-	}
-	w.cut()
-	w.slices[w.used] = b
-	w.used++
-}
-
-// cut makes a slice of the small pieces gathered since the last one.
-func (w *writer) cut() {
-	if len(w.scratch) > w.begun {
-		w.slices[w.used] = w.scratch[w.begun:len(w.scratch):len(w.scratch)]
+func (w *writer) slice(b []byte) {
+	if len(b) > 0 {
+		w.slices[w.used] = b
 		w.used++
-		w.begun = len(w.scratch)
 	}
 }
 
 func (w *writer) flush() error {
-	w.cut()
 	if w.used == 0 {
 		return nil
 	}
