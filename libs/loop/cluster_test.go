@@ -59,6 +59,7 @@ type node struct {
 	echoes   *Echoes
 	writer   *lazyWriter
 	machines map[uint64]*ledger
+	fatal    bool           // it asked for its end
 	dead     map[uint8]bool // as its pulse says
 	silent   map[uint8]vsr.Tick
 }
@@ -206,6 +207,7 @@ func (n *node) spec(group uint64) Spec {
 func (n *node) start() {
 	t := n.c.t
 	var err error
+	n.fs.SetCapacity(0)
 	if n.evidence, err = journal.LoadEvidence(n.fs, "."); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +223,7 @@ func (n *node) start() {
 		FileSize: 16 << 10, Budget: 1 << 20, Reserve: 32 << 10,
 		Clock: func() uint64 { return uint64(n.c.now) + 1e15 }, Ticks: func() vsr.Tick { return n.c.now }, Random: n.c.rng.Uint64,
 		Peers: n, Votes: n.votes, Evidence: n.evidence, Echoes: n.echoes,
-		Fatal: func(int, error) { t.Fatalf("node %d gave up", n.id) },
+		Fatal: func(status int, err error) { n.die(status, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -258,8 +260,22 @@ func (n *node) start() {
 	if n.life, err = n.evidence.Begin(n.fs, ".", journal.Identity{Node: owner}); err != nil {
 		t.Fatal(err)
 	}
-	n.up = true
+	n.up, n.fatal = true, false
 	e.Start()
+}
+
+// die is the end a process wishes for after a failed sync. It acknowledges nothing any more.
+func (n *node) die(status int, err error) {
+	if status != 3 {
+		n.c.fail("node %d ends with %d: %v", n.id, status, err)
+	}
+	if !n.fatal {
+		n.fatal = true
+		n.c.logf("node %d gives up: %v", n.id, err)
+		if err := n.life.RaiseSuspect(); err != nil {
+			n.c.fail("node %d: %v", n.id, err)
+		}
+	}
 }
 
 // fetch copies the state of another node, some time later.

@@ -92,8 +92,8 @@ func (c *cluster) down() (n int) {
 
 // background is the sync a writer makes every second.
 func (n *node) background() {
-	if err := n.writer.Background(); err != nil {
-		n.c.fail("node %d: %v", n.id, err)
+	if err := n.writer.Background(); err != nil && !n.fatal {
+		n.die(3, err)
 	}
 }
 
