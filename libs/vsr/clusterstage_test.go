@@ -129,7 +129,7 @@ func init() {
 		"deliver":   (*troupe).deliverLine,
 		"drop":      func(t *troupe, w *words) { t.pick(w, func(k int) { t.net = append(t.net[:k], t.net[k+1:]...) }) },
 		"double":    func(t *troupe, w *words) { t.pick(w, func(k int) { t.net = append(t.net, t.net[k]) }) },
-		"lose":      func(t *troupe, w *words) { t.lose[w.value["kind"]+" "+w.who] = true },
+		"lose":      (*troupe).loseLine,
 		"heal":      (*troupe).healLine,
 		"isolate":   func(t *troupe, w *words) { t.isolate(w.member(), true) },
 		"join":      func(t *troupe, w *words) { t.isolate(w.member(), false) },
@@ -177,6 +177,14 @@ func (t *troupe) pick(w *words, do func(k int)) {
 			}
 		}
 	}
+}
+
+func (t *troupe) loseLine(w *words) {
+	kind := w.value["kind"]
+	if kind == "" {
+		kind = "*"
+	}
+	t.lose[kind+" "+w.who] = true
 }
 
 func (t *troupe) deliverLine(w *words) { t.pick(w, t.deliver) }
@@ -264,6 +272,7 @@ func (t *troupe) printState() {
 func (t *troupe) logLine(w *words) {
 	m := t.members[w.member()]
 	for i := range m.log {
-		t.say("%s view=%d parent=%04x id=%04x", name(&m.log[i]), m.log[i].View, m.log[i].Parent.Lo>>48, m.log[i].Checksum.Lo>>48)
+		h := &m.log[i]
+		t.say("%s view=%d time=%d parent=%04x id=%04x", name(h), h.View, h.Timestamp, h.Parent.Lo>>48, h.Checksum.Lo>>48)
 	}
 }

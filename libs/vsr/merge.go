@@ -106,12 +106,12 @@ func (m *merge) nothing() bool {
 	return true
 }
 
-// unstarted reports whether the first start was cut short: some members are empty, the others never left
-// view 0 and know of no commit.
+// unstarted reports whether the first start was cut short: nobody knows of anything committed. Members
+// that are empty then have nothing to vouch for, and what anyone holds is kept.
 func (m *merge) unstarted() bool {
 	for i := range m.all {
 		r := &m.all[i]
-		if r.LogView > 0 || r.Commit > 0 || r.Suspect && r.Head > 0 {
+		if r.Commit > 0 {
 			return false
 		}
 		for j := range r.Suffix {

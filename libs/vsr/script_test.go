@@ -59,8 +59,12 @@ func firstDifference(got, want []byte) string {
 func play(script string) []byte {
 	var out bytes.Buffer
 	s := newStage()
-	skip := false
+	skip, said := false, false
 	for line := range strings.SplitSeq(strings.TrimRight(script, "\n"), "\n") {
+		if said && !skip && line != "" && line != "----" {
+			fmt.Fprintln(&out) // what a step says ends with an empty line
+		}
+		said = said && line == "----"
 		switch {
 		case skip && line != "":
 		case line == "":
@@ -74,6 +78,7 @@ func play(script string) []byte {
 			fmt.Fprintln(&out, line)
 			if text := s.run(line); text != "" {
 				fmt.Fprintf(&out, "----\n%s", text)
+				said = true
 			}
 		}
 	}
