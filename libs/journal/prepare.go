@@ -4,7 +4,7 @@ import "github.com/whippet-mq/whippet/libs/vfs"
 
 // prewriteFrom is how many bytes of records a file whose blocks were never written takes before a
 // better one is made: a log that hardly writes does not pay for it.
-const prewriteFrom = 1 << 20
+const prewriteFrom = 256 << 10
 
 // PrepareDue reports whether Prepare has something to do.
 func (j *Journal) PrepareDue() bool {

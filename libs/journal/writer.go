@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,8 @@ const (
 // that no round wants synced, large bodies among them, are synced within SyncInterval.
 //
 // Small rounds that want a sync could not be done before the next one anyway: while a sync runs they
-// stay queued, so that one write serves them all. A round that need not wait takes them along at once.
+// stay queued, so that one write serves them all, and goroutines that are ready to run have a turn before
+// that write. A round that need not wait takes them along at once.
 //
 // A loop's rounds complete in order, but a written round may complete before an earlier synced one.
 //
@@ -204,6 +206,7 @@ func (w *Writer) write() {
 			return
 		}
 		w.writing = true
+		w.yield()
 		n := w.take()
 		refuse := w.refuse
 		w.mu.Unlock()
@@ -215,6 +218,17 @@ func (w *Writer) write() {
 		w.mu.Lock()
 		w.settle(n, err)
 	}
+}
+
+// yield lets the goroutines run that are ready to, before a queue of rounds that want a sync is written: what they
+// submit shares the write and the sync. On an idle machine it costs nothing. w.mu is held, and given up meanwhile.
+func (w *Writer) yield() {
+	if w.urgent > 0 || w.closing {
+		return
+	}
+	w.mu.Unlock()
+	runtime.Gosched()
+	w.mu.Lock()
 }
 
 // take moves rounds from the queue into the batch; their bytes stay counted. w.mu is held.

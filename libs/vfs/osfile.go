@@ -39,7 +39,7 @@ func (f *osFile) grow(size int64) error {
 }
 
 // prewriteStep is what Prewrite writes between two syncs, in bytes: a sync of another file waits for one step at most.
-const prewriteStep = 512 << 10
+const prewriteStep = 1 << 20
 
 func (f *osFile) Prewrite(size int64) error {
 	zeros := make([]byte, min(size, prewriteStep))
