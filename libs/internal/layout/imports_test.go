@@ -8,7 +8,7 @@ import (
 
 // deterministic are the packages that a simulator owns: the same inputs give the same outputs, so
 // clocks, random numbers, files and sockets come in as arguments.
-var deterministic = []string{"libs/wire", "libs/vsr", "libs/metadata"}
+var deterministic = []string{"libs/wire", "libs/vsr", "libs/vsr/pulse", "libs/metadata"}
 
 // impure are the standard packages that bring time, chance or the outside world in.
 var impure = []string{"time", "os", "net", "math/rand", "crypto/rand", "syscall", "runtime", "unsafe", "reflect", "log", "testing"}

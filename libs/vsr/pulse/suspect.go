@@ -29,10 +29,13 @@ func (p *Pulse) judge(now Tick, out *Output) {
 		if q.unheard() == 0 && !q.dead && q.down == 0 {
 			continue
 		}
-		var by Set
+		var before, by Set
+		if q.dead {
+			before = q.by
+		}
 		dead := q.silent
 		if dead {
-			by = p.deaf(q, q.all(), q.by, now)
+			by = p.deaf(q, q.all(), before, now)
 			dead = by.Len() >= p.opt.Agree
 		}
 		switch {
