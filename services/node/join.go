@@ -47,16 +47,16 @@ func (n *node) join(id journal.Identity) (err error) {
 	}
 	n.introduce(wire.DecodeU128(id.Node[:]), n.evidence.Session.Sequence+1, n.loops(), address)
 	n.echoes = &loop.Echoes{}
-	n.pulse, n.peers, n.routes = n.newPulse(), n.newPeers(), n.newRoutes()
+	n.heart, n.peers, n.routes = n.newHeart(), n.newPeers(), n.newRoutes()
 	n.router = n.findPrimaries()
 	return nil
 }
 
 // meet begins to talk to the other processes.
 func (n *node) meet() {
+	n.heart.beat()
 	n.peers.serve(n.planes.replica)
 	n.routes.serve(n.planes.service)
-	go n.pulse.run()
 }
 
 // leave hands over what is led here and stops answering other processes.
@@ -69,7 +69,7 @@ func (n *node) leave() {
 
 // part ends the talk of the replica plane: the loops have stopped.
 func (n *node) part() error {
-	close(n.pulse.stop)
+	n.heart.close()
 	n.peers.mesh.Close()
 	return n.votes.Close()
 }

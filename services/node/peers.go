@@ -41,7 +41,6 @@ func (p *peers) serve(l net.Listener) {
 func (p *peers) up(peer link.Peer) {
 	p.loops[peer.ID].Store(uint32(peer.Loops))
 	p.node.log.Info("node connected", "node", peer.ID, "epoch", peer.Epoch)
-	p.node.pulse.connected(peer)
 }
 
 func (p *peers) down(peer link.Peer) {
@@ -70,7 +69,7 @@ func (p *peers) lane(node uint8, group uint64) uint8 {
 func (p *peers) receive(from uint8, _ link.Lane, h *wire.Header, f *buffer.Frame) {
 	switch c := h.Command(); {
 	case c == wire.CommandPing || c == wire.CommandPong:
-		p.node.pulse.receive(from, h, f)
+		p.node.heart.receive(from, h, f)
 		if f != nil {
 			f.Release()
 		}

@@ -54,7 +54,7 @@ type node struct {
 	votes   *loop.Votes
 	echoes  *loop.Echoes
 	peers   *peers
-	pulse   *pulse
+	heart   *heart
 	routes  *routes
 	planes  planes
 	router  *routing.Router

@@ -116,3 +116,18 @@ func TestOpenFindsWhatMakeMade(t *testing.T) {
 		t.Errorf("nothing runs: %+v", p)
 	}
 }
+
+func TestEnded(t *testing.T) {
+	const tail = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 "
+	for stat, want := range map[string]bool{
+		"7 (whippet-server) S" + tail + "9 0": false,
+		"7 (whippet-server) Z" + tail + "9 0": false,
+		"7 (whippet-server) Z" + tail + "1 0": true,
+		"7 (a) Z b) R" + tail + "1 0":         false,
+		"7 (short) Z 1":                       false,
+	} {
+		if ended(stat) != want {
+			t.Errorf("%q: %v", stat, !want)
+		}
+	}
+}

@@ -99,14 +99,22 @@ func (c *Cluster) pid(m Member) int {
 		return 0
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil || strings.Contains(string(stat), ") Z ") {
+	if err != nil || ended(string(stat)) {
 		return 0
 	}
-	program, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	if err != nil || program != c.home(m) {
+	// A process on its way out has no directory any more and may still hold its locks.
+	if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && at != c.home(m) {
 		return 0
 	}
 	return pid
+}
+
+// ended reports whether a line of /proc/PID/stat is that of a process that nobody has asked about yet: the
+// state comes behind the name in brackets, the number of threads is 17 fields further on. While threads
+// are left, files may still be open.
+func ended(stat string) bool {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	return len(fields) > 17 && fields[0] == "Z" && (fields[17] == "1" || fields[17] == "0")
 }
 
 // Status tells what every member is doing.

@@ -1,0 +1,192 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/vsr/pulse"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// watchEvery is how often groups led here look whether enough members still answer.
+const watchEvery = 100 * time.Millisecond
+
+// heart drives the pulse of this process: pings to the other nodes and their pings here, and what
+// follows from them for the loops.
+type heart struct {
+	node *node
+	stop chan struct{}
+	gone sync.WaitGroup
+
+	mu    sync.Mutex
+	pulse *pulse.Pulse
+	in    pulse.Input
+	out   pulse.Output
+	body  wire.PingBody
+	frame []byte
+
+	turns []atomic.Uint64 // per loop of the partitions: turns since the start
+	count []uint64
+}
+
+// newHeart is made before the loops are: they count once they run.
+func (n *node) newHeart() *heart {
+	h := &heart{node: n, stop: make(chan struct{})}
+	h.pulse = pulse.New(pulse.Options{
+		Header: wire.PingHeader{
+			Preamble: wire.Preamble{Cluster: n.cluster.node.Cluster}, NodeUUID: n.cluster.node.UUID,
+			Epoch: n.cluster.node.Epoch, Node: n.cluster.self, Build: n.cluster.node.Build,
+		},
+		Started: now(), Agree: vsr.QuorumsOf(len(n.cluster.metadata)).ViewChange - 1,
+	})
+	return h
+}
+
+func now() pulse.Tick { return pulse.Tick(loop.Ticks()) }
+
+// beat pings until close.
+func (h *heart) beat() {
+	engines := h.node.engines()
+	h.turns, h.count = make([]atomic.Uint64, len(engines)), make([]uint64, len(engines))
+	h.setPeers()
+	h.gone.Add(1)
+	go func() {
+		defer h.gone.Done()
+		watch := time.NewTicker(watchEvery)
+		defer watch.Stop()
+		wake := time.NewTimer(0)
+		defer wake.Stop()
+		for {
+			select {
+			case <-h.stop:
+				return
+			case <-watch.C:
+				for i, e := range engines {
+					e.Do(func() { h.turns[i].Add(1); e.Loop.Watch() })
+				}
+			case <-wake.C:
+			}
+			wake.Reset(h.tick())
+		}
+	}()
+}
+
+func (h *heart) close() {
+	close(h.stop)
+	h.gone.Wait()
+}
+
+// setPeers tells the pulse which nodes there are.
+func (h *heart) setPeers() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	in := pulse.Input{Kind: pulse.InputPeers}
+	for id := range 256 {
+		if _, ok := h.node.cluster.peers[uint8(id)]; ok {
+			in.Peers = append(in.Peers, uint8(id))
+		}
+	}
+	h.step(in)
+}
+
+// tick lets time pass and returns how long until it should again.
+func (h *heart) tick() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.step(pulse.Input{Kind: pulse.InputTick})
+	if h.out.Wake == 0 {
+		return watchEvery
+	}
+	return time.Duration(max(1, int64(h.out.Wake)-int64(now()))) * time.Microsecond
+}
+
+// receive takes a Ping or Pong; the frame stays the caller's.
+func (h *heart) receive(from uint8, header *wire.Header, f *buffer.Frame) {
+	var ping wire.PingHeader
+	if ping.Decode(header[:]) != nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b []byte
+	if f != nil {
+		b = f.Bytes()[wire.HeaderSize:]
+	}
+	if h.body.Decode(&ping, b) != nil {
+		return
+	}
+	in := pulse.Input{Kind: pulse.InputPing, From: from, Header: &ping, Body: &h.body}
+	if ping.Command == wire.CommandPong {
+		in.Kind = pulse.InputPong
+	}
+	h.step(in)
+	if in.Kind == pulse.InputPong {
+		h.node.echoes.Set(from, vsr.Tick(h.pulse.Echo(from)))
+	}
+}
+
+// step runs the pulse and carries out what comes of it. The caller holds h.mu.
+func (h *heart) step(in pulse.Input) {
+	for i := range h.count {
+		h.count[i] = h.turns[i].Load()
+	}
+	in.Now, in.Progress = now(), h.count
+	if g := h.node.metadataGroup(); g != nil {
+		in.View = g.View()
+	}
+	h.pulse.Step(&in, &h.out)
+	for i := range h.out.Send {
+		s := &h.out.Send[i]
+		s.Header.Wall = uint64(time.Now().UnixMicro())
+		s.Body.Address = []byte(h.node.cluster.node.ServiceAddress)
+		h.frame = wire.AppendPing(h.frame[:0], &s.Header, &s.Body)
+		h.node.peers.mesh.Send(s.To, link.Control, (*wire.Header)(h.frame[:wire.HeaderSize]), h.frame[wire.HeaderSize:], nil)
+	}
+	for i := range h.out.Events {
+		h.happened(&h.out.Events[i])
+	}
+}
+
+// happened tells the loops what became known of a node. A loop that stands still takes its node's groups
+// with it: they are led elsewhere until the whole node is well again.
+func (h *heart) happened(e *pulse.Event) {
+	switch e.Kind {
+	case pulse.EventDead, pulse.EventLoopDead, pulse.EventNewEpoch:
+		h.node.log.Info("node is not heard", "node", e.Node, "epoch", e.Epoch, "loop", e.Loop)
+		for _, engine := range h.node.engines() {
+			engine.NodeDead(e.Node)
+		}
+	case pulse.EventAlive, pulse.EventLoopAlive:
+		h.node.log.Info("node is heard", "node", e.Node, "epoch", e.Epoch)
+		for _, engine := range h.node.engines() {
+			engine.NodeAlive(e.Node)
+		}
+		view, _ := h.pulse.View(e.Node)
+		h.viewed(e.Node, view)
+	case pulse.EventView:
+		h.viewed(e.Node, e.View)
+	}
+}
+
+// viewed tells the metadata group in which view another member is.
+func (h *heart) viewed(node uint8, view uint32) {
+	g := h.node.metadataGroup()
+	if g == nil {
+		return
+	}
+	engine := h.node.metadata.Engine()
+	engine.Do(func() { engine.Loop.PeerView(g, node, view) })
+}
+
+// metadataGroup is the metadata group of this process, nil before it is open or where there is none.
+func (n *node) metadataGroup() *loop.Group {
+	if n.metadata == nil {
+		return nil
+	}
+	return n.metadata.Group()
+}
