@@ -508,6 +508,7 @@ func (c *cluster) run(quiet vsr.Tick) {
 			continue
 		}
 		all[c.rng.IntN(len(all))]()
+		c.checkHeld()
 	}
 }
 

@@ -1,0 +1,158 @@
+package loop
+
+import (
+	"testing"
+
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// rounds completes what is being written to the node's log. Votes wait.
+func (n *node) rounds() {
+	for len(n.writer.rounds) > 0 {
+		n.complete()
+	}
+}
+
+func (c *cluster) underway(command wire.Command) (n int) {
+	for _, q := range c.wires {
+		for _, l := range q {
+			if l.header.Command() == command {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Rule D1: before the first vote of a new group is saved nothing is acknowledged, by a backup or by the
+// primary itself.
+func TestFirstVoteBeforeTheFirstAck(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{})
+	primary := c.primary(1)
+	for _, n := range c.nodes {
+		n.beat()
+	}
+	p := primary.write(1)
+	for _, pair := range c.pairs() {
+		for len(c.wires[pair]) > 0 {
+			c.deliver(pair)
+		}
+	}
+	for _, n := range c.nodes {
+		n.rounds()
+		g := n.engine.Loop.Group(1)
+		if g.Head() != 1 || g.peers.held != 1 {
+			t.Fatalf("node %d has not written the op", n.id)
+		}
+	}
+	if c.underway(wire.CommandPrepareOk) > 0 || p.check(c) {
+		t.Fatal("acknowledged before the votes were saved")
+	}
+	c.settle()
+	if !p.check(c) {
+		t.Fatal("not acknowledged after the votes were saved")
+	}
+}
+
+// What is written and not committed stays in the log, whatever is checkpointed.
+func TestCheckpointKeepsTheTail(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{})
+	c.settle()
+	primary := c.primary(1)
+	primary.beat()
+	before := primary.engine.Loop.reached
+	primary.write(1)
+	primary.rounds()
+	if at := primary.engine.Loop.image(primary.engine.Loop.reached).at; at > before {
+		t.Fatalf("a checkpoint at %d drops an op that was written behind %d", at, before)
+	}
+}
+
+// Rules D5 and D9: a member that lost power is suspect until it is whole again, over restarts.
+func TestSuspicionOutlivesARestart(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{})
+	c.run(500_000)
+	c.mustWrite(1)
+	n := c.nodes[0]
+	others := []*node{c.nodes[1], c.nodes[2]}
+	for _, o := range others {
+		o.stop(false)
+	}
+	n.stop(true)
+	for range 3 {
+		n.start()
+		if state := n.engine.judge(&Spec{ID: 1}, true); state != vsr.Suspect {
+			t.Fatalf("state %d after a power cut", state)
+		}
+		c.run(3_000_000) // it may propose views, and votes for them
+		n.stop(false)
+	}
+	n.start()
+	if v, _ := n.votes.Get(1); v.View == 0 {
+		t.Fatal("the member has not voted: nothing was tried")
+	}
+	for _, o := range others {
+		o.start()
+	}
+	c.mustWrite(1)
+	c.run(3_000_000)
+	if state := n.engine.judge(&Spec{ID: 1}, true); state != vsr.Whole {
+		t.Fatalf("state %d after the others made it whole", state)
+	}
+	c.converge()
+}
+
+// A member whose log was found damaged stays suspect although the damage itself is cut off.
+func TestDamageOutlivesARestart(t *testing.T) {
+	for seed := range seeds(20) {
+		c := newCluster(t, seed, 3, 1, vsr.Policy{Synced: true})
+		c.run(500_000)
+		for range 20 {
+			c.mustWrite(1)
+		}
+		n := c.nodes[0]
+		for _, node := range c.nodes {
+			node.stop(false)
+		}
+		n.rot()
+		n.start()
+		if !n.engine.Loop.Group(1).peers.fenced {
+			continue
+		}
+		for range 2 {
+			c.run(1_000_000)
+			n.stop(false)
+			n.start()
+			if !n.engine.Loop.Group(1).peers.fenced {
+				t.Fatalf("seed %d: a restart made the member forget that its log is damaged", seed)
+			}
+		}
+		c.converge()
+		n.stop(false)
+		n.start()
+		if n.engine.Loop.Group(1).peers.fenced {
+			t.Fatalf("seed %d: a member that is whole again is still fenced", seed)
+		}
+	}
+}
+
+// Completions of ops that were cut are never told, not even for the op that took their number.
+func (c *cluster) checkHeld() {
+	for _, n := range c.nodes {
+		if !n.up {
+			continue
+		}
+		l := n.engine.Loop
+		for _, b := range append([]*batch{l.written, l.durable}, l.flight...) {
+			if b == nil {
+				continue
+			}
+			for _, m := range b.marks {
+				if m.op >= m.first && m.group.peers.held >= m.first {
+					c.fail("node %d group %d: op %d counts as held and is being written", n.id, m.group.ID, m.group.peers.held)
+				}
+			}
+		}
+	}
+}
