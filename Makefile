@@ -19,7 +19,7 @@ PROGRAMS := whippet-server=services/server \
 
 MODULES := libs services tools
 # Packages with goroutines that share memory: they run under the race detector too.
-RACE := libs:./buffer,./journal,./segment,./loop,./link,./service,./vfs services:./... tools:./client
+RACE := libs:./buffer,./journal,./segment,./loop,./link,./metadata/feed,./routing,./service,./transfer,./vfs services:./... tools:./client
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .cache/bin/golangci-lint-$(GOLANGCI_VERSION)
