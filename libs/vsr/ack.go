@@ -99,7 +99,9 @@ func (r *Replica) commitFrame(in *Input, out *Output) {
 		r.correct(in.From, out)
 	case h.View > r.view:
 		r.askView(in.From, out)
-	case r.status == statusNormal && in.From != r.group.Self:
+	case r.plan.active:
+		r.plan.commit = max(r.plan.commit, h.Commit)
+	case r.status == statusNormal:
 		r.token = max(r.token, h.TimestampMonotonic)
 		r.news(h.Commit)
 		r.goal = max(r.goal, h.Commit)

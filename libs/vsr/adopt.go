@@ -138,7 +138,7 @@ func (r *Replica) store(out *Output) bool {
 		return false
 	}
 	if cut {
-		r.refuseFrom(p.match+1, wire.CodeTransientNotAccepted, WhyViewChange, out)
+		r.refuseCut(p.match+1, p.commit, out)
 		r.truncate(p.match+1, out)
 	}
 	for i := range p.headers {
@@ -149,6 +149,17 @@ func (r *Replica) store(out *Output) bool {
 	out.AdoptView = p.view
 	p.stored, r.storing = true, true
 	return false
+}
+
+// refuseCut answers the requests that wait for ops the view's log does not have. Where it has committed
+// another one, the request is surely not executed. Above, as long as too few members have taken on this
+// log, a later view may still find the op at a member that has not.
+func (r *Replica) refuseCut(op, commit uint64, out *Output) {
+	head := r.tail.head
+	r.tail.head = min(head, commit)
+	r.refuseFrom(op, wire.CodeTransientNotAccepted, WhyViewChange, out)
+	r.tail.head = head
+	r.refuseFrom(op, wire.CodeTransientNotCommitted, WhyViewChange, out)
 }
 
 func (r *Replica) adoptStored(out *Output) {

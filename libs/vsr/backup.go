@@ -32,6 +32,7 @@ func (r *Replica) prepare(in *Input, out *Output) bool {
 	case r.leader() == r.group.Self:
 		return false
 	case r.plan.active: // this view's log is being taken on: what comes after it can wait here
+		r.plan.commit = max(r.plan.commit, h.Commit)
 		return r.keep(&h, in.Body)
 	case r.status != statusNormal:
 		return false

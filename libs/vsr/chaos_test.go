@@ -3,6 +3,7 @@ package vsr_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/whippet-mq/whippet/libs/vsr"
@@ -132,10 +133,8 @@ func (x *chaos) failWrite(i uint8) {
 		if m.disk.cutLater(w.header.Op) {
 			return
 		}
-		for _, later := range m.disk.pending[k:] {
-			if later.header == nil {
-				return
-			}
+		if slices.ContainsFunc(m.disk.pending[k:], func(w write) bool { return w.header == nil }) {
+			return
 		}
 		m.disk.pending = m.disk.pending[:k]
 		x.tell("-- %d cannot write %d", i, w.header.Op)
@@ -157,8 +156,12 @@ func (x *chaos) revive(i uint8) {
 // jostle moves one thing: in order mostly, sometimes late, lost or twice.
 func (x *chaos) jostle() {
 	if i := x.any(); x.one(3) == 0 {
-		if m := x.members[i]; m.up && len(m.disk.pending) > 0 {
-			x.write(i)
+		if m := x.members[i]; m.up && m.disk.busy() {
+			if x.one(2) == 0 {
+				x.save(i)
+			} else {
+				x.write(i)
+			}
 		} else if x.one(4) == 0 {
 			m.disk.sync()
 		}

@@ -16,6 +16,7 @@ type member struct {
 	log      []wire.PrepareHeader // disk.base+1, …
 	up       bool
 	slow     bool // writes wait for the command write
+	paused   bool // the process does not run; what is sent to it waits
 	deaf     uint32
 	started  vsr.Tick
 	wake     vsr.Tick
@@ -24,6 +25,8 @@ type member struct {
 	sent     []vsr.Vote // votes that were durable
 	transfer *vsr.Transfer
 }
+
+func (m *member) runs() bool { return m.up && !m.paused }
 
 // packet is a frame on its way.
 type packet struct {
@@ -315,21 +318,38 @@ func (c *cluster) settle() {
 
 func (c *cluster) move() bool {
 	for i, m := range c.members {
-		if m.up && !m.slow && len(m.disk.pending) > 0 {
+		if m.up && !m.slow && !m.paused && m.disk.busy() {
 			c.write(uint8(i))
 			return true
 		}
 	}
-	if len(c.net) > 0 {
-		c.deliver(0)
-		return true
+	for k := range c.net {
+		if !c.members[c.net[k].to].paused {
+			c.deliver(k)
+			return true
+		}
 	}
 	return false
 }
 
+// write carries out one write of a member, the log's first.
 func (c *cluster) write(i uint8) {
-	for _, in := range c.members[i].disk.write(c.group.Policy.Synced) {
+	d := &c.members[i].disk
+	if len(d.pending) == 0 {
+		c.save(i)
+		return
+	}
+	for _, in := range d.write(c.group.Policy.Synced) {
 		c.step(i, in)
+	}
+}
+
+// save writes the next vote of a member.
+func (c *cluster) save(i uint8) {
+	if d := &c.members[i].disk; len(d.votes) > 0 {
+		for _, in := range d.save() {
+			c.step(i, in)
+		}
 	}
 }
 
@@ -340,7 +360,7 @@ func (c *cluster) pass(us vsr.Tick) {
 	for {
 		at := vsr.Tick(0)
 		for _, m := range c.members {
-			if m.up && m.wake != 0 && m.wake <= end && (at == 0 || m.wake < at) {
+			if m.runs() && m.wake != 0 && m.wake <= end && (at == 0 || m.wake < at) {
 				at = m.wake
 			}
 		}
@@ -349,7 +369,7 @@ func (c *cluster) pass(us vsr.Tick) {
 		}
 		c.tick = max(c.tick, at)
 		for i, m := range c.members {
-			if m.up && m.wake != 0 && m.wake <= c.tick {
+			if m.runs() && m.wake != 0 && m.wake <= c.tick {
 				c.step(uint8(i), vsr.Input{Kind: vsr.InputTick})
 			}
 		}

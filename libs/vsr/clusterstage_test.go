@@ -144,9 +144,12 @@ func init() {
 		"isolated":  func(t *troupe, w *words) { t.step(w.member(), vsr.Input{Kind: vsr.InputIsolated}) },
 		"reached":   func(t *troupe, w *words) { t.step(w.member(), vsr.Input{Kind: vsr.InputReached}) },
 		"hand-over": func(t *troupe, w *words) { t.step(w.member(), vsr.Input{Kind: vsr.InputHandOver}) },
+		"pause":     func(t *troupe, w *words) { t.members[w.member()].paused = true },
+		"resume":    func(t *troupe, w *words) { t.members[w.member()].paused = false },
 		"slow":      func(t *troupe, w *words) { t.members[w.member()].slow = true },
 		"fast":      func(t *troupe, w *words) { t.members[w.member()].slow = false },
 		"write":     func(t *troupe, w *words) { t.write(w.member()) },
+		"vote":      func(t *troupe, w *words) { t.save(w.member()) },
 		"sync":      func(t *troupe, w *words) { t.members[w.member()].disk.sync() },
 		"fail":      (*troupe).failLine,
 		"damage":    (*troupe).damageLine,
@@ -208,7 +211,7 @@ func (t *troupe) startLine(w *words) {
 // tellAll tells all other members, or one of them, that a member is dead or alive.
 func (t *troupe) tellAll(w *words, kind vsr.InputKind) {
 	for i, m := range t.members {
-		if by := w.number("by", uint64(i)); m.up && uint8(i) != w.member() && by == uint64(i) {
+		if by := w.number("by", uint64(i)); m.runs() && uint8(i) != w.member() && by == uint64(i) {
 			t.step(uint8(i), vsr.Input{Kind: kind, From: w.member()})
 		}
 	}

@@ -16,16 +16,16 @@ type disk struct {
 	vote    vsr.Vote
 	adopt   []wire.PrepareHeader
 	view    uint32 // of adopt
-	pending []write
+	pending []write    // of the log, in order
+	votes   []vsr.Vote // on their way; they do not wait for the log
 }
 
-// write is one thing on its way to the disk.
+// write is one thing on its way to the log.
 type write struct {
 	header   *wire.PrepareHeader
 	truncate uint64
 	adopt    []wire.PrepareHeader
 	view     uint32
-	vote     *vsr.Vote
 }
 
 func (d *disk) head() uint64 { return d.base + uint64(len(d.log)) }
@@ -34,7 +34,7 @@ func cutLog(log []wire.PrepareHeader, base, op uint64) []wire.PrepareHeader {
 	return log[:min(uint64(len(log)), op-1-base)]
 }
 
-// queue takes the effects of a Step. It returns what is in memory of the log after it.
+// queue takes the effects of a Step.
 func (d *disk) queue(out *vsr.Output) {
 	if out.Truncate != 0 || out.AdoptView != 0 {
 		d.pending = append(d.pending, write{truncate: out.Truncate, adopt: slices.Clone(out.Adopt), view: out.AdoptView})
@@ -44,12 +44,11 @@ func (d *disk) queue(out *vsr.Output) {
 		d.pending = append(d.pending, write{header: &h})
 	}
 	if out.Vote.Save {
-		v := out.Vote
-		d.pending = append(d.pending, write{vote: &v})
+		d.votes = append(d.votes, out.Vote)
 	}
 }
 
-// write carries out the first pending write and returns the completions it makes.
+// write carries out the first pending write of the log and returns the completions it makes.
 func (d *disk) write(synced bool) (done []vsr.Input) {
 	w := d.pending[0]
 	d.pending = d.pending[1:]
@@ -63,12 +62,6 @@ func (d *disk) write(synced bool) (done []vsr.Input) {
 		if !d.cutLater(w.header.Op) {
 			done = append(done, vsr.Input{Kind: kind, Op: w.header.Op})
 		}
-	case w.vote != nil:
-		if w.vote.Whole && !d.vote.Whole {
-			d.sync()
-		}
-		d.vote = *w.vote
-		done = append(done, vsr.Input{Kind: vsr.InputVoteSaved})
 	default:
 		if w.truncate != 0 {
 			d.log = cutLog(d.log, d.base, w.truncate)
@@ -85,6 +78,21 @@ func (d *disk) write(synced bool) (done []vsr.Input) {
 	return done
 }
 
+// save makes the first vote durable. The first one that says whole waits for all of the log.
+func (d *disk) save() (done []vsr.Input) {
+	v := d.votes[0]
+	if v.Whole && !d.vote.Whole {
+		for len(d.pending) > 0 {
+			done = append(done, d.write(true)...)
+		}
+		d.sync()
+	}
+	d.vote, d.votes = v, d.votes[1:]
+	return append(done, vsr.Input{Kind: vsr.InputVoteSaved})
+}
+
+func (d *disk) busy() bool { return len(d.pending)+len(d.votes) > 0 }
+
 // cutLater reports whether a truncation of op is on its way: no completion is told of such an op.
 func (d *disk) cutLater(op uint64) bool {
 	for i := range d.pending {
@@ -98,10 +106,10 @@ func (d *disk) cutLater(op uint64) bool {
 func (d *disk) sync() { d.stable = slices.Clone(d.log) }
 
 // kill forgets what was not written, power what was not synced too.
-func (d *disk) kill() { d.pending = nil }
+func (d *disk) kill() { d.pending, d.votes = nil, nil }
 
 func (d *disk) power() {
-	d.pending = nil
+	d.kill()
 	d.log = slices.Clone(d.stable)
 }
 
