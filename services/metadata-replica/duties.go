@@ -19,6 +19,8 @@ const (
 	// keepEvery is how often changed metadata goes into a checkpoint. A checkpoint stands on disk twice,
 	// the log behind it once: damage to a log file can cost no more than what is younger than this.
 	keepEvery = 10 * time.Second
+	// sweepEvery is how often sessions nobody claims and nodes that are gone are looked for.
+	sweepEvery = 5 * time.Second
 	// tokensPerPass bounds one pass of the token cleaner.
 	tokensPerPass = 256
 	noRequest     = ^uint64(0)
@@ -33,6 +35,8 @@ func (r *Replica) duties() {
 	defer tokens.Stop()
 	keep := time.NewTicker(keepEvery)
 	defer keep.Stop()
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
 	wait := time.NewTimer(reconcileEvery)
 	defer wait.Stop()
 	for {
@@ -48,6 +52,8 @@ func (r *Replica) duties() {
 			}
 		case <-keep.C:
 			r.engine.Do(r.keep)
+		case <-sweep.C:
+			r.engine.Do(r.sweep)
 		case <-wait.C:
 			wait.Reset(r.completeRevocations())
 		case <-r.Changed():
@@ -55,6 +61,16 @@ func (r *Replica) duties() {
 				wait.Reset(revokeEvery)
 			}
 		}
+	}
+}
+
+// sweep ends what nobody stands behind any more.
+func (r *Replica) sweep() {
+	if r.config.Claims {
+		r.logoutAbandoned()
+	}
+	if r.config.Placement.Replicas > 0 {
+		r.freePlaces()
 	}
 }
 
@@ -177,7 +193,7 @@ func (r *Replica) inFlight(v *metadata.View, t *metadata.Topic, g *metadata.Grou
 	r.Partitions.Serve(ask)
 	select {
 	case <-ask.Done():
-		return len(ask.Out) > 0
+		return ask.Status != 0 || len(ask.Out) > 0
 	case <-time.After(askLimit):
 		return true
 	}

@@ -2,21 +2,29 @@ package metadatareplica
 
 import (
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// ask answers the cluster's own questions, which only the primary may. Called in a turn.
-func (r *Replica) ask(c *link.Call) {
+// ask answers the cluster's own questions, which only the primary may. One of them has to be ordered.
+func (r *Replica) ask(c *link.Call, p *loop.Proposal) bool {
 	if !r.primary {
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonNotPrimary)
-		return
+		return false
 	}
 	switch c.Internal {
 	case link.InternalReadIndex:
 		r.readIndex(c)
+	case link.InternalClaims:
+		r.takeClaims(c)
+	case link.InternalRegister:
+		return r.admitNode(c, p)
+	case link.InternalAlive:
+		r.nodeAlive(c)
 	default:
 		c.Refuse(wire.CodeInvalidCommand, link.ReasonNone)
 	}
+	return false
 }
 
 // readIndex names the end of the log and not the commit point: what an earlier primary acknowledged may

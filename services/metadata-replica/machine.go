@@ -14,8 +14,7 @@ func (r *Replica) Blocked() bool { return false }
 // Admit implements loop.Machine.
 func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
 	if c.Internal != link.InternalNone {
-		r.ask(c)
-		return false
+		return r.ask(c, p)
 	}
 	v := r.current
 	c.ReplyOp = c.Header.Operation
@@ -30,14 +29,18 @@ func (r *Replica) Admit(c *link.Call, p *loop.Proposal) bool {
 		c.Refuse(wire.CodeStateFileCorrupted, link.ReasonNone)
 		return false
 	}
+	short := wire.Code(0)
 	op, body, code := c.Header.Operation, make([]byte, wire.HeaderSize, wire.HeaderSize+len(c.Body)+256), wire.Code(0)
 	switch op {
 	case wire.OpRegister, wire.OpLogout:
 	default:
 		op, body, code = v.Admit(body, &metadata.Request{
 			Operation: op, Body: c.Body, UserID: c.Header.UserID, Client: c.Header.Client,
-			InFlight: c.InFlight, MaxTokens: r.config.MaxTokens,
+			InFlight: c.InFlight, MaxTokens: r.config.MaxTokens, Place: r.placer(&short),
 		})
+	}
+	if code == 0 {
+		code = short
 	}
 	if code != 0 {
 		c.Refuse(code, link.ReasonNone)
@@ -83,8 +86,8 @@ func (r *Replica) settled(c *link.Call, v *metadata.View) bool {
 
 // Stage implements loop.Machine: metadata bodies are final when admitted. What another primary admitted
 // counts as in flight here too, should this member lead next.
-func (r *Replica) Stage(h *wire.PrepareHeader, _ []byte) (loop.Staged, error) {
-	r.staged = append(r.staged, stagedOp{h.Op, h.Client})
+func (r *Replica) Stage(h *wire.PrepareHeader, body []byte) (loop.Staged, error) {
+	r.staged = append(r.staged, stagedOp{h.Op, h.Client, placed(h.Operation, body)})
 	r.pipelined[h.Client]++
 	return loop.Staged{}, nil
 }
@@ -130,7 +133,9 @@ func (r *Replica) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 		r.landed(h.Client)
 	}
 	if c != nil {
-		c.ReplyOp = h.Operation
+		if c.ReplyOp = h.Operation; c.Internal != link.InternalNone {
+			c.ReplyOp = wire.OpNonReplicated // native operations are not for replies
+		}
 		c.Out = append(c.Out[:0], reply.Body...)
 	}
 	r.metrics.ops.Inc()
@@ -167,7 +172,17 @@ func (r *Replica) Image() loop.Image {
 }
 
 // Role implements loop.Machine.
-func (r *Replica) Role(primary bool, _ uint32) { r.primary = primary }
+func (r *Replica) Role(primary bool, _ uint32) {
+	if r.primary = primary; primary {
+		r.lead()
+	}
+}
+
+// lead begins a term as the primary, which starts without what earlier ones knew of others.
+func (r *Replica) lead() {
+	r.nodes.lead(r.engine.Now())
+	r.claims.lead()
+}
 
 // Close implements loop.Machine.
 func (r *Replica) Close() {}

@@ -34,6 +34,9 @@ type Config struct {
 	// AcceptLoss: the operator takes damaged metadata for what it still is, instead of serving it
 	// read-only.
 	AcceptLoss bool
+	Placement  Placement
+	// Claims: front-doors say which sessions they hold, and the others are ended after SessionClaim.
+	Claims bool
 	// Feed: processes without a replica follow this one (Replica.Feed).
 	Feed bool
 	// Current reports whether this replica knows what is committed: it leads under its lease, or hears who
@@ -69,6 +72,8 @@ type Replica struct {
 	// Owned by the loop.
 	current   *metadata.View
 	primary   bool
+	nodes     nodes
+	claims    claims
 	staged    []stagedOp        // ops that are not applied, in their order
 	pipelined map[wire.U128]int // how many of them are a client's
 	kept      uint64            // op of the last checkpoint keep has started
@@ -86,8 +91,9 @@ type Replica struct {
 
 // stagedOp is an op between staging and apply.
 type stagedOp struct {
-	op     uint64
-	client wire.U128
+	op      uint64
+	client  wire.U128
+	members [][]byte // of the partitions it creates
 }
 
 const logDir = "metadata"
@@ -109,6 +115,8 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
 	r.engine = engine
+	r.nodes.placement = config.Placement
+	r.lead()
 	switch spec := config.spec(); {
 	case len(recovered.Groups) == 0 && config.Lived && spec.Members == 1:
 		err = r.withoutImage(spec, &journal.GroupLog{Group: spec.ID, Faults: []journal.Fault{{Kind: journal.FaultImage}}}, recovered, deps, errNoCheckpoint)
