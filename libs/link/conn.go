@@ -27,7 +27,13 @@ func (c *Conn) Close() { c.stream.close() }
 // Send queues a frame for the process and never blocks; the rules for body and owner are those of
 // Mesh.Send. False: the connection has ended or its queue is full.
 func (c *Conn) Send(h *wire.Header, body []byte, owner *buffer.Frame) bool {
-	return c.stream.out.push(h, &post{body: body, owner: owner}, false) == queued
+	switch c.stream.out.push(h, &post{body: body, owner: owner}, false) {
+	case queued:
+		return true
+	case full:
+		c.stream.count.full.Inc()
+	}
+	return false
 }
 
 // SendWait is Send that waits for room in the queue; false: the connection has ended.

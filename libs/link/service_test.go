@@ -372,6 +372,18 @@ func TestSilentService(t *testing.T) {
 	}
 }
 
+// TestNoAuthentication: without a secret on either side the introduction alone tells who is there.
+func TestNoAuthentication(t *testing.T) {
+	p := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), func(c *ServerConfig) { c.Secret = nil })
+	p.dial(t, func(c *RemoteConfig) { c.Secret, c.Expect = nil, AnyNode })
+	if who, ok := p.remote.Peer(); !ok || who.ID != 3 {
+		t.Errorf("connected to %+v", who)
+	}
+	if c := ask(t, p.remote, sampleCall()); c.Status != 0 {
+		t.Errorf("status %v", c.Status)
+	}
+}
+
 // TestUnexpectedNode: a client that looks for one node does not talk to another.
 func TestUnexpectedNode(t *testing.T) {
 	p := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), nil)
