@@ -45,6 +45,28 @@ func createFile(path string) (*file, error) {
 	return out, nil
 }
 
+// logSize is how many bytes of a synced log are written before the first record.
+const logSize = 64 << 20
+
+// createLog makes the file of a synced log as the server makes those of its journal: its blocks are
+// written, so that a sync of a record changes no metadata.
+func createLog(path string) (*file, error) {
+	out, err := createFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Fallocate(int(out.f.Fd()), 0, 0, logSize); err != nil {
+		return nil, err
+	}
+	zeros := make([]byte, 1<<20)
+	for at := int64(0); at < logSize; at += int64(len(zeros)) {
+		if _, err := out.f.WriteAt(zeros, at); err != nil {
+			return nil, err
+		}
+	}
+	return out, out.f.Sync()
+}
+
 // append writes b at the end and returns its position once b is as safe as mode asks.
 func (f *file) append(b []byte, mode Sync) (int64, error) {
 	if mode == SyncEach {
@@ -108,23 +130,33 @@ type batch struct {
 	at, size    int64
 }
 
-// store holds the partitions, each in a file of its own, or all in one log when writes are synced.
+// store holds the partitions, each in a file of its own, or all in one log when writes are synced. The
+// log is made with the store.
 type store struct {
 	dir    string
 	sync   Sync
 	quorum *quorum // nil: one process
 
 	mu         sync.Mutex
-	shared     *file
+	log        *file // of synced writes
 	partitions map[string]*partition
 }
 
-// clear forgets all partitions; their files are overwritten.
+func newStore(dir string, mode Sync) (*store, error) {
+	s := &store{dir: dir, sync: mode, partitions: map[string]*partition{}}
+	if mode == SyncNone {
+		return s, nil
+	}
+	var err error
+	s.log, err = createLog(filepath.Join(dir, "synced.log"))
+	return s, err
+}
+
+// clear forgets all partitions; their files are overwritten, a synced log goes on.
 func (s *store) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.partitions)
-	s.shared = nil
 }
 
 // partition returns the partition with this routing key, creating it.
@@ -134,14 +166,11 @@ func (s *store) partition(key []byte) (*partition, error) {
 	if p := s.partitions[string(key)]; p != nil {
 		return p, nil
 	}
-	f := s.shared
+	f := s.log
 	if f == nil {
 		var err error
 		if f, err = createFile(filepath.Join(s.dir, fmt.Sprintf("%d.log", len(s.partitions)))); err != nil {
 			return nil, err
-		}
-		if s.sync != SyncNone {
-			s.shared = f
 		}
 	}
 	p := &partition{file: f}
@@ -149,17 +178,25 @@ func (s *store) partition(key []byte) (*partition, error) {
 	return p, nil
 }
 
-// append stores a batch of count messages and returns its base offset.
-func (p *partition) append(b []byte, count uint32, mode Sync) (uint64, error) {
+// append stores the batch of count messages at frame[start:] and returns its base offset. A synced log
+// takes the whole frame: what stands in front of the batch is about as long as the headers and sums
+// of a record of the server's journal.
+func (p *partition) append(frame []byte, start int, count uint32, mode Sync) (uint64, error) {
+	b := frame[start:]
 	p.mu.Lock()
 	base := p.next
 	p.next += uint64(count)
 	p.mu.Unlock()
 	putU64(b[8:], base)
-	at, err := p.file.append(b, mode)
+	lead := 0
+	if mode != SyncNone {
+		lead = start
+	}
+	at, err := p.file.append(frame[start-lead:], mode)
 	if err != nil {
 		return 0, err
 	}
+	at += int64(lead)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.batches = append(p.batches, batch{base, uint64(count), at, int64(len(b))})

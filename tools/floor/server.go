@@ -39,9 +39,11 @@ func Serve(l net.Listener, dir string, mode Sync, backups ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	s := &store{dir: dir, sync: mode, partitions: map[string]*partition{}}
+	s, err := newStore(dir, mode)
+	if err != nil {
+		return err
+	}
 	if len(backups) > 0 {
-		var err error
 		if s.quorum, err = dialQuorum(backups); err != nil {
 			return err
 		}
@@ -148,12 +150,11 @@ func (c *connection) object(numbers, tail int) {
 func (c *connection) append() error {
 	body := c.in[header:]
 	routing := int(u32(body))
-	b := body[4+routing:]
 	p, err := c.target(body[4:routing]) // without the message count behind it
 	if err != nil {
 		return err
 	}
-	base, err := c.stored(p, b)
+	base, err := c.stored(p, header+4+routing)
 	if err != nil {
 		return err
 	}
@@ -164,14 +165,14 @@ func (c *connection) append() error {
 	return nil
 }
 
-// stored writes a batch here and, in a quorum, at the same time elsewhere.
-func (c *connection) stored(p *partition, b []byte) (uint64, error) {
-	q := c.store.quorum
+// stored writes the batch at c.in[start:] here and, in a quorum, at the same time elsewhere.
+func (c *connection) stored(p *partition, start int) (uint64, error) {
+	b, q := c.in[start:], c.store.quorum
 	if q == nil {
-		return p.append(b, u32(b[48:]), c.store.sync)
+		return p.append(c.in, start, u32(b[48:]), c.store.sync)
 	}
 	number := q.send(b)
-	base, err := p.append(b, u32(b[48:]), c.store.sync)
+	base, err := p.append(c.in, start, u32(b[48:]), c.store.sync)
 	if err != nil {
 		return 0, err
 	}
