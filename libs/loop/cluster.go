@@ -49,7 +49,7 @@ func (e *Engine) join(g *Group, s *Spec, b vsr.Boot) {
 	if s.Policy.Incarnation {
 		b.Incarnation = wire.U128{Lo: e.Rand() | 1, Hi: e.Rand()}
 	}
-	p.commit, p.held, p.logged = b.Commit, b.Head, b.Head
+	p.commit, p.held, p.logged, p.settled = b.Commit, b.Head, b.Head, b.Commit
 	if b.State == vsr.Born {
 		p.birth, p.epoch = true, e.options.Evidence.Epoch
 		e.Loop.vote(g)

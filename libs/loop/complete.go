@@ -124,6 +124,7 @@ func (l *Loop) finish() {
 	for i, g := range l.settling {
 		g.settle = false
 		g.Machine.Settle()
+		g.settledReads()
 		l.settling[i] = nil
 		l.markDirty(g)
 	}

@@ -65,6 +65,9 @@ func (l *Loop) carry(g *Group) {
 	p.commit = max(p.commit, o.Commit)
 	l.schedule(g, o.Wake)
 	role, transfer := o.Role, o.Transfer
+	if role.Changed && role.Primary {
+		p.inherited = g.core.Head().Op
+	}
 	l.observe(g)
 	if role.Changed {
 		l.role(g, role)

@@ -43,14 +43,16 @@ func (e *Echoes) reached(p *peering, now vsr.Tick) bool {
 	return n >= vsr.QuorumsOf(len(p.nodes)).Replication
 }
 
-// Serves reports whether this process may answer reads of the group: it leads it, and is not cut off
-// from the members another primary would come from. Otherwise why says what to refuse with. Any goroutine.
+// Serves reports whether this process may answer reads of the group: it leads it, has committed what
+// it took over, and is not cut off from the members another primary would come from. Otherwise why says what to refuse with. Any goroutine.
 func (g *Group) Serves(now vsr.Tick, e *Echoes) (ok bool, why link.Reason) {
 	switch {
 	case g.peers == nil:
 		return true, link.ReasonNone
 	case !g.Primary():
 		return false, link.ReasonNotPrimary
+	case g.peers.status.Load()&statusReads == 0:
+		return false, link.ReasonBusy
 	case !e.reached(g.peers, now):
 		return false, link.ReasonViewChange
 	}

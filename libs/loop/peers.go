@@ -31,6 +31,9 @@ type peering struct {
 	self    uint8
 	status  atomic.Uint64 // see publish
 
+	inherited uint64 // head of the log when this process became primary
+	settled   uint64 // op that readers see
+
 	// The log: of the ops the core has appended, those up to logged are in rounds, those up to held in
 	// complete ones. parked ones wait to be staged.
 	commit uint64 // commit point of the core; what of it is above held waits
@@ -93,6 +96,7 @@ func (p *peering) member(node uint8) (uint8, bool) {
 const (
 	statusLeader  = 32
 	statusPrimary = 1 << 40
+	statusReads   = 1 << 41
 )
 
 // publish makes view and role visible to other goroutines.
@@ -101,9 +105,20 @@ func (g *Group) publish() {
 	v := uint64(g.core.View()) | uint64(g.core.Leader())<<statusLeader
 	if g.core.Primary() {
 		v |= statusPrimary
+		if p.settled >= p.inherited { // what earlier primaries acknowledged is not committed before
+			v |= statusReads
+		}
 	}
 	if p.status.Load() != v {
 		p.status.Store(v)
+	}
+}
+
+// settledReads notes that readers see everything applied.
+func (g *Group) settledReads() {
+	if g.peers != nil && g.peers.settled < g.Applied() {
+		g.peers.settled = g.Applied()
+		g.publish()
 	}
 }
 
@@ -123,6 +138,14 @@ func (g *Group) Leader() (node uint8, ok bool) {
 		return 0, false
 	}
 	return p.nodes[uint8(p.status.Load()>>statusLeader)], true
+}
+
+// LeaderIndex is the member index of the node that leads the group's view. Any goroutine.
+func (g *Group) LeaderIndex() uint8 {
+	if g.peers == nil {
+		return 0
+	}
+	return uint8(g.peers.status.Load() >> statusLeader)
 }
 
 // Primary reports whether this process is the acting primary. Any goroutine.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/whippet-mq/whippet/libs/journal"
+	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/segment"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -64,4 +65,31 @@ func (p *Partition) Role(primary bool, _ uint32) {
 			p.dropDeletedGroups(p.replica.follower.View())
 		})
 	}
+}
+
+// serves reports whether this process may answer reads of a partition, nil when it does not host it.
+// Otherwise it has refused the call, with word of who may. In a cluster nothing is said of a partition
+// before its group was asked: others may have it under a later primary.
+func (r *Replica) serves(p *Partition, c *link.Call) bool {
+	if p == nil {
+		if id := c.Group; r.shared(id) {
+			e := r.Engine(id)
+			e.Do(func() { r.hostFor(e, id) })
+			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
+			return false
+		}
+		return true
+	}
+	ok, why := p.group.Serves(loop.Ticks(), r.config.Engine.Echoes)
+	if !ok {
+		c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+	}
+	return ok
+}
+
+// shared reports whether a group the metadata knows has members besides this process.
+func (r *Replica) shared(id uint64) bool {
+	_, part, ok := r.follower.View().PartitionByGroupID(id)
+	return ok && (len(r.config.Roster) > 1 || part.Placed() && len(part.Members()) > 1)
 }

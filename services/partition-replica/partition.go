@@ -26,15 +26,15 @@ type Partition struct {
 	log     *segment.Log
 	offsets *offsets
 	recent  recent
-	staged  []stagedOp  // sends that are not applied yet, in op order
-	purged  uint64      // generation proposed last
-	trimTo  uint64      // trim proposed last, its offset + 1
+	staged  []stagedOp // sends that are not applied yet, in op order
+	purged  uint64     // generation proposed last
+	trimTo  uint64     // trim proposed last, its offset + 1
 	// resetting is a staged purge: what follows it in the log is stamped for the empty log. 0 = none.
 	resetting uint64
-	held    atomic.Bool // a DeleteSegments waits for consumers to pass its segments
-	fence   atomic.Pointer[segment.Damage]
-	seen    atomic.Pointer[metadata.View] // view that wanted was read from
-	wanted  atomic.Uint64                 // purge generation the metadata asks for
+	held      atomic.Bool // a DeleteSegments waits for consumers to pass its segments
+	fence     atomic.Pointer[segment.Damage]
+	seen      atomic.Pointer[metadata.View] // view that wanted was read from
+	wanted    atomic.Uint64                 // purge generation the metadata asks for
 
 	published  uint64      // offset behind the last applied send
 	publishing bool        // published is ahead of the view

@@ -22,6 +22,9 @@ func (r *Replica) poll(c *link.Call) {
 		return
 	}
 	p := r.find(c.Group)
+	if !r.serves(p, c) {
+		return
+	}
 	if p == nil || p.purging() {
 		r.emptyPoll(c, number, 0)
 		return
@@ -163,6 +166,9 @@ func (p *Partition) wantedGeneration() uint64 {
 func (r *Replica) storedOffset(c *link.Call) {
 	c.ReplyOp = wire.OpNonReplicated
 	p := r.find(c.Group)
+	if !r.serves(p, c) {
+		return
+	}
 	if p == nil || p.purging() {
 		c.Finish()
 		return
