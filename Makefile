@@ -15,7 +15,8 @@ PROGRAMS := whippet-server=services/server \
             whippet=tools/cli/cmd/whippet \
             whippet-bench=tools/bench/cmd/whippet-bench \
             whippet-floor=tools/floor/cmd/whippet-floor \
-            whippet-conformance=tools/conformance/cmd/whippet-conformance
+            whippet-conformance=tools/conformance/cmd/whippet-conformance \
+            whippet-simulator=tools/simulator/cmd/whippet-simulator
 
 MODULES := libs services tools
 # Packages with goroutines that share memory: they run under the race detector too.

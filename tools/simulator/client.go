@@ -1,0 +1,179 @@
+package simulator
+
+import (
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Client patience, in µs.
+const (
+	answerLimit  = 1500 * millisecond // without an answer the next node is asked
+	requestLimit = 30 * second        // after that the outcome stays unknown
+)
+
+// client issues one request at a time and repeats it until it is answered, as the SDKs do.
+type client struct {
+	w       *World
+	id      wire.U128
+	random  *stream
+	target  []int // by group: member that is asked first
+	number  uint64
+	request *request
+	stopped bool
+}
+
+// request is one write or read; repeats of it are the same request.
+type request struct {
+	client  *client
+	group   int
+	read    bool
+	number  uint64
+	value   uint64
+	body    []byte
+	started uint64
+	floor   uint64 // ops acknowledged when it started
+	attempt uint64
+	op      uint64 // where this process put it
+	lost    bool
+	done    bool
+}
+
+// answer is a reply: an op, or a refusal.
+type answer struct {
+	op      uint64
+	view    uint32
+	refused bool
+}
+
+func (c *client) next() {
+	if c.stopped {
+		return
+	}
+	c.number++
+	c.w.values++
+	r := &request{
+		client: c, group: c.random.index(len(c.w.config.Groups)), read: c.random.chance(c.w.config.Reads),
+		number: c.number, value: c.w.values, started: c.w.now,
+	}
+	r.body, r.floor = newBody(r.value), c.w.history[r.group].acknowledgedTo
+	c.request = r
+	c.try(r)
+}
+
+// try asks the node believed to lead.
+func (c *client) try(r *request) {
+	if r.done {
+		return
+	}
+	if c.w.now-r.started > requestLimit {
+		c.w.count("request given up")
+		c.finish(r)
+		return
+	}
+	r.attempt++
+	attempt := r.attempt
+	spec := &c.w.config.Groups[r.group]
+	n := c.w.nodes[spec.Members[c.target[r.group]%len(spec.Members)]]
+	c.w.after(c.random.between(50, 2*millisecond), func() {
+		if !n.up() || n.members[r.group] == nil {
+			c.answered(r, answer{refused: true})
+			return
+		}
+		n.tell(func() { n.members[r.group].request(r) })
+	})
+	c.w.after(answerLimit, func() {
+		if !r.done && r.attempt == attempt {
+			c.target[r.group]++
+			c.try(r)
+		}
+	})
+}
+
+// answer travels back to the client.
+func (r *request) answer(a answer) {
+	c := r.client
+	c.w.after(c.random.between(50, 2*millisecond), func() { c.answered(r, a) })
+}
+
+func (c *client) answered(r *request, a answer) {
+	switch {
+	case r.done:
+	case !a.refused:
+		c.w.count("answered")
+		c.w.answered++
+		c.finish(r)
+	default:
+		if members := len(c.w.config.Groups[r.group].Members); a.view != 0 && c.random.chance(0.7) {
+			c.target[r.group] = int(a.view) % members
+		} else {
+			c.target[r.group]++
+		}
+		attempt := r.attempt
+		c.w.after(c.random.between(5*millisecond, 50*millisecond), func() {
+			if r.attempt == attempt {
+				c.try(r)
+			}
+		})
+	}
+}
+
+func (c *client) finish(r *request) {
+	r.done = true
+	c.request = nil
+	c.w.after(c.random.about(c.w.config.Think), c.next)
+}
+
+// request is what a server does with a routed request.
+func (m *member) request(r *request) {
+	switch {
+	case r.done:
+		return
+	case !m.mayServe(r.read):
+		r.answer(answer{refused: true, view: m.core.View()})
+		return
+	case r.read:
+		m.history.read(m, r)
+		r.answer(answer{op: m.state.op})
+		return
+	}
+	if m.spec.metadata() {
+		if r.number <= m.state.table[r.client.id] {
+			m.w.count("answered from the client table")
+			r.answer(answer{op: m.state.op})
+			return
+		}
+		if m.state.op < m.core.Commit() {
+			r.answer(answer{refused: true, view: m.core.View()})
+			return
+		}
+	}
+	operation := wire.OpSendMessages
+	if m.spec.metadata() {
+		operation = wire.OpCreateStream
+	}
+	token := m.give(r.body)
+	m.waiting[token] = r
+	m.step(vsr.Input{Kind: vsr.InputRequest, Body: token, BodyHash: wire.Hash64(r.body), Request: vsr.Request{
+		Operation: operation, Client: r.client.id, Request: r.number, Size: wire.HeaderSize + bodySize,
+	}})
+	if m.waiting[token] != nil {
+		m.w.fail("L2", "node %d group %d: a request got neither an op nor a refusal", m.n.id, m.group)
+	}
+}
+
+// refused answers a request that got no op, or lost it.
+func (m *member) refused(f *vsr.Refusal) {
+	m.w.count("refused: " + f.Why.String())
+	var r *request
+	if f.Op == 0 {
+		r = m.waiting[f.Body]
+		delete(m.waiting, f.Body)
+		m.take(f.Body, "refused")
+	} else {
+		r = m.pipeline[f.Op]
+		delete(m.pipeline, f.Op)
+	}
+	if r != nil {
+		r.answer(answer{refused: true, view: m.core.View()})
+	}
+}
