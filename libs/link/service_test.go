@@ -384,6 +384,15 @@ func TestNoAuthentication(t *testing.T) {
 	}
 }
 
+// TestServiceModes: the setting must be the same on the service plane too.
+func TestServiceModes(t *testing.T) {
+	p := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), func(c *ServerConfig) { c.Node.Mixed = true })
+	o, book := testOptions(t, 255)
+	r := Dial(RemoteConfig{Options: o, Address: p.address, Expect: 3})
+	defer r.Close()
+	until(t, "the setting is named", func() bool { return book.count("WHIPPET_CLUSTER_MIXED=true") == 1 })
+}
+
 // TestUnexpectedNode: a client that looks for one node does not talk to another.
 func TestUnexpectedNode(t *testing.T) {
 	p := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), nil)
