@@ -84,6 +84,9 @@ func (s *Server) Start() error {
 	if s.core.cfg.Heartbeat > 0 {
 		s.group.Go(s.heartbeats)
 	}
+	if s.core.deps.Router != nil {
+		s.group.Go(s.claim)
+	}
 	return nil
 }
 

@@ -24,6 +24,21 @@ func (r *Replica) feedOut() {
 	}
 }
 
+// knows reports whether this replica knows what is committed, as Config.Current says or, without it, because
+// it hears enough of the other members.
+func (r *Replica) knows() bool {
+	if r.config.Current != nil {
+		return r.config.Current()
+	}
+	return r.group.Hears(r.engine.Tick(), r.config.Engine.Echoes)
+}
+
+// Fresh reports whether this replica knew within feed.FreshFor what is committed: who authorizes from its view
+// in the same process stops when it did not.
+func (r *Replica) Fresh() bool {
+	return r.knows() || time.Since(r.opened)-time.Duration(r.known.Load()) < feed.FreshFor
+}
+
 // feeding serves the followers.
 func (r *Replica) feeding() {
 	defer r.gone.Done()
@@ -34,6 +49,9 @@ func (r *Replica) feeding() {
 		case <-r.fed:
 			r.feed.Publish()
 		case now := <-beat.C:
+			if r.knows() {
+				r.known.Store(int64(time.Since(r.opened)))
+			}
 			if r.feed != nil {
 				r.feed.Beat(now)
 			}

@@ -3,6 +3,7 @@ package metadatareplica
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -136,5 +137,33 @@ func TestInFlightAcrossPrimaries(t *testing.T) {
 	}
 	if r.pipelined[a] != 0 {
 		t.Error("an applied op is in flight")
+	}
+}
+
+// A replica that does not know what is committed says so: no beacon leaves, and its own view is soon too old
+// to authorize from.
+func TestReplicaThatKnowsNothing(t *testing.T) {
+	knows := true
+	r := openWith(t, vfs.NewMem(1), func(c *Config) { c.Feed, c.Current = true, func() bool { return knows } })
+	f := metadata.NewFollower(wire.U128{}, metadata.Limits{})
+	box := &inbox{}
+	at := r.Feed().Open(box)
+	box.pull(t, f, at, f.Connected(nil))
+	knows = false
+	r.Feed().Beat(time.Now())
+	if len(box.frames) != 0 {
+		t.Errorf("%d frames from a replica that knows nothing", len(box.frames))
+	}
+	if !r.Fresh() {
+		t.Error("not fresh right after the start")
+	}
+	r.opened = r.opened.Add(-feed.FreshFor)
+	if r.Fresh() {
+		t.Error("fresh without knowing anything for long")
+	}
+	knows = true
+	r.Feed().Beat(time.Now())
+	if len(box.frames) != 1 || !r.Fresh() {
+		t.Errorf("%d frames, fresh %v", len(box.frames), r.Fresh())
 	}
 }

@@ -27,9 +27,14 @@ func (r *Replica) ask(c *link.Call, p *loop.Proposal) bool {
 	return false
 }
 
-// readIndex names the end of the log and not the commit point: what an earlier primary acknowledged may
+// readIndex answers under the lease of the primary: another one may lead by now if too few members are
+// heard. It names the end of the log and not the commit point: what an earlier primary acknowledged may
 // still be uncommitted here, but it is in the log (design-arguments.md 13, 14).
 func (r *Replica) readIndex(c *link.Call) {
+	if ok, why := r.group.Serves(r.engine.Tick(), r.config.Engine.Echoes); !ok {
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+		return
+	}
 	c.Op, c.Commit = r.group.Head(), r.current.Op
 	c.Finish()
 }

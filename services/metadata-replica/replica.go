@@ -39,8 +39,8 @@ type Config struct {
 	Claims bool
 	// Feed: processes without a replica follow this one (Replica.Feed).
 	Feed bool
-	// Current reports whether this replica knows what is committed: it leads under its lease, or hears who
-	// does. It is called on any goroutine and must not block. Nil means always, as in a group of one.
+	// Current reports whether this replica knows what is committed. It is called on any goroutine and must
+	// not block. Nil: it does while enough of the other members answer (Engine.Echoes).
 	Current func() bool
 	Engine  loop.EngineOptions
 }
@@ -66,8 +66,10 @@ type Replica struct {
 	// Partitions answers for polled but uncommitted data; set before Start.
 	Partitions link.Service
 
-	feed *feed.Source  // nil when nobody follows
-	fed  chan struct{} // there is something to feed
+	feed   *feed.Source  // nil when nobody follows
+	fed    chan struct{} // there is something to feed
+	opened time.Time
+	known  atomic.Int64 // when it was last known what is committed, since opened
 
 	// Owned by the loop.
 	current   *metadata.View
@@ -103,10 +105,10 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, log: deps.Log, metrics: newMetrics(deps.Registry),
 		pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
-		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}), fed: make(chan struct{}, 1), primary: true,
+		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}), fed: make(chan struct{}, 1), opened: time.Now(), primary: true,
 	}
 	if config.Feed {
-		r.feed = feed.NewSource(config.Cluster, r.View, config.Current)
+		r.feed = feed.NewSource(config.Cluster, r.View, r.knows)
 	}
 	options := config.Engine
 	options.FS, options.Dir, options.Log, options.Fatal = deps.FS, logDir, deps.Log, deps.Fatal
