@@ -101,7 +101,7 @@ func (c *consumer) poll(q wire.PollMessagesRequest) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.record(now.Sub(asked), int64(p.MessagesCount), bytes)
+	c.record(now, now.Sub(asked), int64(p.MessagesCount), bytes)
 	return uint64(p.MessagesCount), nil
 }
 

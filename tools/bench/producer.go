@@ -67,14 +67,14 @@ func (p *producer) run(ctx context.Context) error {
 		if p.left != nil && p.left.Add(-int64(b.Len())) < 0 {
 			return nil
 		}
-		if p.every > 0 {
-			if !sleepUntil(ctx, due) {
-				return nil
-			}
-		} else {
-			due = time.Now()
+		if p.every > 0 && !sleepUntil(ctx, due) {
+			return nil
 		}
-		batch := b.Restamp(uint64(time.Now().UnixMicro()))
+		now := time.Now()
+		if p.every == 0 {
+			due = now
+		}
+		batch := b.Restamp(uint64(now.UnixMicro()))
 		if _, err := p.client.Send(p.to.stream, p.to.topic, to, batch); err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -82,7 +82,8 @@ func (p *producer) run(ctx context.Context) error {
 			p.counts.errors.Add(1)
 			return fmt.Errorf("send: %w", err)
 		}
-		p.record(time.Since(due), int64(b.Len()), p.payload[i])
+		now = time.Now()
+		p.record(now, now.Sub(due), int64(b.Len()), p.payload[i])
 		due = due.Add(p.every)
 	}
 	return nil

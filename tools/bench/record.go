@@ -46,8 +46,8 @@ func (m *meter) recorder(c *counters) *recorder {
 	return &recorder{m, c, newHistogram(), newHistogram()}
 }
 
-// record notes one answered request that moved messages of bytes in all.
-func (r *recorder) record(took time.Duration, messages, bytes int64) {
+// record notes one request, answered at now, that moved messages of bytes in all.
+func (r *recorder) record(now time.Time, took time.Duration, messages, bytes int64) {
 	opened := r.meter.opened.Load()
 	if opened == 0 {
 		return
@@ -56,7 +56,7 @@ func (r *recorder) record(took time.Duration, messages, bytes int64) {
 	r.counts.requests.Add(1)
 	r.counts.messages.Add(messages)
 	r.counts.bytes.Add(bytes)
-	at := (int64(time.Since(r.meter.start)) - opened) / int64(sliceTime)
+	at := (int64(now.Sub(r.meter.start)) - opened) / int64(sliceTime)
 	r.counts.perSlice[min(max(at, 0), slices-1)].Add(messages)
 }
 

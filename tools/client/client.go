@@ -22,7 +22,7 @@ type Options struct {
 	Token    string      // or log in with a token
 	TLS      *tls.Config // nil speaks plain TCP
 
-	Timeout time.Duration // for one answer; 0 means 30 s
+	Timeout time.Duration // for one answer, which may take half as long again; 0 means 30 s
 	// RetryFor is how long a request refused with 57 or 58 is repeated; 0 means 30 s, below 0 never.
 	RetryFor time.Duration
 	Name     string // shown by the server; "" means whippet-client
@@ -44,6 +44,8 @@ type Client struct {
 	in     []byte      // bytes received
 	used   int         // bytes of in that the last frame took
 	err    error       // why the connection is unusable
+
+	deadline time.Time // of reads and writes
 }
 
 // Dial connects and, when the options hold credentials, logs in.

@@ -117,7 +117,7 @@ func (c *Client) header(op wire.Operation, cmd wire.Cmd, payload int) {
 }
 
 func (c *Client) send(payload []byte) error {
-	c.conn.SetDeadline(time.Now().Add(c.options.Timeout))
+	c.extend()
 	switch {
 	case len(payload) == 0:
 		_, err := c.conn.Write(c.out)
@@ -133,6 +133,16 @@ func (c *Client) send(payload []byte) error {
 	c.vector = net.Buffers(c.parts[:])
 	_, err := c.vector.WriteTo(c.conn)
 	return err
+}
+
+// extend gives the connection at least the timeout of one answer from now on. The deadline moves in
+// steps: setting it costs more than looking at the clock.
+func (c *Client) extend() {
+	now := time.Now()
+	if c.deadline.Sub(now) < c.options.Timeout {
+		c.deadline = now.Add(c.options.Timeout * 3 / 2)
+		_ = c.conn.SetDeadline(c.deadline) // of a closed connection: the write says so
+	}
 }
 
 // answer reads one frame and judges it as the reply to operation op.
