@@ -255,6 +255,8 @@ func (r *Replica) startView(in *Input, out *Output) {
 	case !follows(in.Suffix, h.Op, h.Size) || len(in.Suffix) < wire.MaxSuffix && p.low() > max(h.Commit, 1):
 		out.fault(FaultFrame)
 	case h.View < r.view:
+	case h.View-r.view > maxViewJump:
+		out.fault(FaultFrame)
 	case h.View == r.view && r.status == statusNormal:
 		r.confirmed(&h, out)
 	case h.View == r.view && (r.plan.active || r.election.decided):

@@ -43,6 +43,8 @@ type cluster struct {
 	net     []packet
 	cut     map[[2]uint8]bool // links that lose everything
 	lost    func(*packet) bool
+	held    func(*packet) bool // stays on its way
+	onWrite func(i uint8) bool // false: the write does not happen
 	tick    vsr.Tick
 	now     uint64
 	tokens  vsr.Body
@@ -324,7 +326,7 @@ func (c *cluster) move() bool {
 		}
 	}
 	for k := range c.net {
-		if !c.members[c.net[k].to].paused {
+		if p := &c.net[k]; !c.members[p.to].paused && (c.held == nil || !c.held(p)) {
 			c.deliver(k)
 			return true
 		}
@@ -335,6 +337,9 @@ func (c *cluster) move() bool {
 // write carries out one write of a member, the log's first.
 func (c *cluster) write(i uint8) {
 	d := &c.members[i].disk
+	if c.onWrite != nil && !c.onWrite(i) {
+		return
+	}
 	if len(d.pending) == 0 {
 		c.save(i)
 		return

@@ -16,6 +16,7 @@ type troupe struct {
 	txt     strings.Builder
 	request uint64
 	lose    map[string]bool // "kind from>to" with * for any
+	hold    map[string]bool
 }
 
 // words are the parts of a command line.
@@ -70,7 +71,7 @@ func (w *words) link() [2]uint8 {
 }
 
 func newTroupe(w words) *troupe {
-	t := &troupe{lose: map[string]bool{}}
+	t := &troupe{lose: map[string]bool{}, hold: map[string]bool{}}
 	state := vsr.Born
 	if w.has("empty") {
 		state = vsr.Empty
@@ -86,17 +87,18 @@ func newTroupe(w words) *troupe {
 	t.cluster = newCluster(g, vsr.Limits{Pipeline: int(w.number("pipeline", 0))}, state, func(format string, args ...any) {
 		fmt.Fprintf(&t.txt, format+"\n", args...)
 	})
-	t.lost = t.loses
+	t.lost = func(p *packet) bool { return matches(t.lose, p) }
+	t.held = func(p *packet) bool { return matches(t.hold, p) }
 	return t
 }
 
-// loses reports whether the scenario wants the frame lost.
-func (t *troupe) loses(p *packet) bool {
+// matches reports whether a rule of the scenario speaks of the frame.
+func matches(rules map[string]bool, p *packet) bool {
 	kind := p.header.Command().String()
 	link := fmt.Sprintf("%d>%d", p.from, p.to)
 	for _, k := range []string{kind, "*"} {
 		for _, l := range []string{link, "*", fmt.Sprintf("*>%d", p.to), fmt.Sprintf("%d>*", p.from)} {
-			if t.lose[k+" "+l] {
+			if rules[k+" "+l] {
 				return true
 			}
 		}
@@ -129,7 +131,8 @@ func init() {
 		"deliver":   (*troupe).deliverLine,
 		"drop":      func(t *troupe, w *words) { t.pick(w, func(k int) { t.net = append(t.net[:k], t.net[k+1:]...) }) },
 		"double":    func(t *troupe, w *words) { t.pick(w, func(k int) { t.net = append(t.net, t.net[k]) }) },
-		"lose":      (*troupe).loseLine,
+		"lose":      func(t *troupe, w *words) { t.lose[w.rule()] = true },
+		"hold":      func(t *troupe, w *words) { t.hold[w.rule()] = true },
 		"heal":      (*troupe).healLine,
 		"isolate":   func(t *troupe, w *words) { t.isolate(w.member(), true) },
 		"join":      func(t *troupe, w *words) { t.isolate(w.member(), false) },
@@ -182,18 +185,18 @@ func (t *troupe) pick(w *words, do func(k int)) {
 	}
 }
 
-func (t *troupe) loseLine(w *words) {
-	kind := w.value["kind"]
-	if kind == "" {
-		kind = "*"
+// rule is a kind of frame on a link.
+func (w *words) rule() string {
+	if kind := w.value["kind"]; kind != "" {
+		return kind + " " + w.who
 	}
-	t.lose[kind+" "+w.who] = true
+	return "* " + w.who
 }
 
 func (t *troupe) deliverLine(w *words) { t.pick(w, t.deliver) }
 
 func (t *troupe) healLine(*words) {
-	t.cut, t.lose = map[[2]uint8]bool{}, map[string]bool{}
+	t.cut, t.lose, t.hold = map[[2]uint8]bool{}, map[string]bool{}, map[string]bool{}
 }
 
 func (t *troupe) startLine(w *words) {

@@ -15,7 +15,7 @@ type disk struct {
 	root    wire.PrepareHeader   // the header at base
 	vote    vsr.Vote
 	adopt   []wire.PrepareHeader
-	view    uint32 // of adopt
+	view    uint32     // of adopt
 	pending []write    // of the log, in order
 	votes   []vsr.Vote // on their way; they do not wait for the log
 }

@@ -20,7 +20,10 @@ func (m *merge) salvage() Outcome {
 		log = append(log, *base)
 	}
 	for op := kept + 1; op <= known; op++ {
-		h := m.newest(op, parent)
+		h, conflict := m.newest(op, parent)
+		if conflict {
+			return Outcome{Decision: Deadlocked, Op: op}
+		}
 		if h == nil || !m.heldBySomebody(op, h.Checksum) {
 			break
 		}
@@ -64,7 +67,8 @@ func (m *merge) reach() uint64 {
 }
 
 // base returns the highest committed op that some member holds, with everything below it, and its
-// header: nil for an empty log. ok is false when a member's window hides what it holds.
+// header: nil for an empty log. ok is false when a member's window hides what it holds, or two of them
+// hold different entries there.
 func (m *merge) base() (h *wire.PrepareHeader, op uint64, ok bool) {
 	for i := range m.all {
 		r := &m.all[i]
@@ -72,9 +76,16 @@ func (m *merge) base() (h *wire.PrepareHeader, op uint64, ok bool) {
 		if held == 0 && r.Head > uint64(len(r.Suffix)) {
 			return nil, 0, false
 		}
-		if committed > op {
-			op = committed
-			h, _ = r.at(op)
+		op = max(op, committed)
+	}
+	for i := range m.all {
+		r := &m.all[i]
+		committed, _ := r.held()
+		if shown, _ := r.at(op); committed == op && op > 0 {
+			if h != nil && h.Checksum != shown.Checksum {
+				return nil, 0, false
+			}
+			h = shown
 		}
 	}
 	return h, op, true
@@ -96,18 +107,22 @@ func (r *Report) held() (committed, top uint64) {
 	return 0, top
 }
 
-// newest returns the entry at op that follows parent, by the newest log view that shows one.
-func (m *merge) newest(op uint64, parent wire.U128) *wire.PrepareHeader {
-	var best *wire.PrepareHeader
+// newest returns the entry at op that follows parent, by the newest log view that shows one. Members of
+// one log view that show different ones contradict each other.
+func (m *merge) newest(op uint64, parent wire.U128) (best *wire.PrepareHeader, conflict bool) {
 	view := uint32(0)
 	for i := range m.all {
 		r := &m.all[i]
 		h, _ := r.at(op)
-		if h != nil && h.Parent == parent && (best == nil || r.LogView > view) {
-			best, view = h, r.LogView
+		switch {
+		case h == nil || h.Parent != parent:
+		case best == nil || r.LogView > view:
+			best, view, conflict = h, r.LogView, false
+		case r.LogView == view && h.Checksum != best.Checksum:
+			conflict = true
 		}
 	}
-	return best
+	return best, conflict
 }
 
 func (m *merge) heldBySomebody(op uint64, id wire.U128) bool {
