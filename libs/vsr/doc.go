@@ -11,5 +11,9 @@
 // the Step that learns of the durability. The caller may therefore perform the effects of an Output
 // in any order between slices; only the order inside a slice, and Truncate before Append, is binding.
 //
+// A group runs through four states that the code names after the protocol: normal operation, a view change
+// (proposals, votes, merge), taking on the log of a view, and recovery after a restart. Repair fetches what
+// a member lacks in any of them.
+//
 // README.md has the glossary, the message table and what must be durable before what.
 package vsr
