@@ -7,9 +7,10 @@
 // enough of the client plane for whippet-bench, so that the same client measures both sides of a
 // ratio.
 //
-// Where writes are synced there is one log for all partitions, as there is one journal in the server:
-// records as long as the server's, in a file whose blocks were written before. "One sync per write"
-// is such a server without group commit: requests come over as many connections, one after another
-// is written and synced, and answered at once. Nothing makes it slower than it has to be: a log that
-// grows with each record, or one goroutine that writes in place of a lock, measured no different.
+// Where writes are synced there is one log for all partitions, as there is one journal in the server, with
+// records as long as the server's. "One sync per write" is a server without group commit: requests
+// come over as many connections, one after another is written and synced, and answered at once. It
+// does so in a log that grows, as an ordinary one does, and, as a mode of its own, in one whose blocks
+// were written before, as the server's are: there a sync is up to 1.7 times as fast. One goroutine that
+// writes in place of a lock measured no different.
 package floor

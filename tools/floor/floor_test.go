@@ -13,10 +13,10 @@ import (
 // TestSendsComeBack checks in every mode that the floor does its job at all: each batch is confirmed
 // at its own offset, and a poll returns what was sent.
 func TestSendsComeBack(t *testing.T) {
-	for i, mode := range []Sync{SyncNone, SyncGroup, SyncEach, SyncNone, SyncGroup} {
+	for i, mode := range []Sync{SyncNone, SyncGroup, SyncEach, SyncWritten, SyncNone, SyncGroup} {
 		l := listen(t)
 		var backups []string
-		if i > 2 {
+		if i > 3 {
 			for range 2 {
 				b := listen(t)
 				go ServeBackup(b, t.TempDir(), mode)

@@ -16,7 +16,10 @@ type Sync string
 const (
 	SyncNone  Sync = "none"  // once the operating system has it
 	SyncGroup Sync = "group" // once synced, one sync for all writes that wait
-	SyncEach  Sync = "each"  // once synced, one sync per write
+	SyncEach  Sync = "each"  // once synced, one sync per write, at the end of a log that grows
+
+	// SyncWritten is SyncEach in a log whose blocks were written before: a sync changes no metadata.
+	SyncWritten Sync = "written"
 )
 
 // file is an append-only file shared by writers.
@@ -48,12 +51,12 @@ func createFile(path string) (*file, error) {
 // logSize is how many bytes of a synced log are written before the first record.
 const logSize = 64 << 20
 
-// createLog makes the file of a synced log as the server makes those of its journal: its blocks are
-// written, so that a sync of a record changes no metadata.
-func createLog(path string) (*file, error) {
+// createLog makes the file of a synced log. But for SyncEach it is as those of the server's journal: its
+// blocks are written.
+func createLog(path string, mode Sync) (*file, error) {
 	out, err := createFile(path)
-	if err != nil {
-		return nil, err
+	if err != nil || mode == SyncEach {
+		return out, err
 	}
 	if err := unix.Fallocate(int(out.f.Fd()), 0, 0, logSize); err != nil {
 		return nil, err
@@ -69,7 +72,7 @@ func createLog(path string) (*file, error) {
 
 // append writes b at the end and returns its position once b is as safe as mode asks.
 func (f *file) append(b []byte, mode Sync) (int64, error) {
-	if mode == SyncEach {
+	if mode == SyncEach || mode == SyncWritten {
 		f.syncing.Lock()
 		defer f.syncing.Unlock()
 	}
@@ -81,7 +84,7 @@ func (f *file) append(b []byte, mode Sync) (int64, error) {
 		return 0, err
 	}
 	switch mode {
-	case SyncEach:
+	case SyncEach, SyncWritten:
 		return at, unix.Fdatasync(int(f.f.Fd()))
 	case SyncGroup:
 		return at, f.groupSync()
@@ -148,7 +151,7 @@ func newStore(dir string, mode Sync) (*store, error) {
 		return s, nil
 	}
 	var err error
-	s.log, err = createLog(filepath.Join(dir, "synced.log"))
+	s.log, err = createLog(filepath.Join(dir, "synced.log"), mode)
 	return s, err
 }
 

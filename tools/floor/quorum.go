@@ -168,7 +168,7 @@ func receive(c net.Conn, dir string, mode Sync) error {
 // acknowledge answers for everything written so far at once, synced if the mode asks for it.
 func acknowledge(c net.Conn, f *file, mode Sync, written <-chan uint64) {
 	for number := range written {
-		for more := true; more && mode != SyncEach; {
+		for more := true; more && mode != SyncEach && mode != SyncWritten; {
 			select {
 			case next, ok := <-written:
 				if more = ok; ok {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -89,7 +90,7 @@ func (o *Options) measure(ctx context.Context, j job, what string, start func(di
 	if err != nil {
 		return figure{}, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer remove(dir)
 	t, err := start(dir)
 	if err != nil {
 		return figure{}, err
@@ -121,6 +122,13 @@ func (o *Options) measure(ctx context.Context, j job, what string, start func(di
 		fmt.Fprintf(o.Progress, "%-50s %-6s %9.0f %s  p50 %.2f ms  p99 %.2f ms  %.2f cores\n", j.name, what, f.rate, j.unit(), f.p50, f.p99, f.cpu)
 	}
 	return f, nil
+}
+
+// remove takes a measurement's files away and waits for the disk: what the file system owes for it would
+// fall into the syncs of the next one.
+func remove(dir string) {
+	_ = os.RemoveAll(dir)
+	syscall.Sync()
 }
 
 // fileName makes a name of a job fit for a file.

@@ -38,6 +38,7 @@ func jobs(duration time.Duration) []job {
 		{name: "64 producers x 10 x 200 B", load: load(64, 10, 200), floor: floor.SyncNone},
 		{name: "64 producers x 10 x 200 B, fsync / group sync", load: synced(load(64, 10, 200)), floor: floor.SyncGroup},
 		{name: "64 producers x 10 x 200 B, fsync / sync each", load: synced(load(64, 10, 200)), floor: floor.SyncEach, atBest: 10},
+		{name: "64 producers x 10 x 200 B, fsync / sync each, written blocks", load: synced(load(64, 10, 200)), floor: floor.SyncWritten},
 		{name: "8 producers x 1000 x 1000 B, fsync / group sync", load: synced(load(8, 1000, 1000)), floor: floor.SyncGroup, bytes: true},
 	}
 }

@@ -42,8 +42,8 @@ func command() *cobra.Command {
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			mode := floor.Sync(sync)
-			if mode != floor.SyncNone && mode != floor.SyncGroup && mode != floor.SyncEach {
-				return fmt.Errorf("--sync %q: want none, group or each", sync)
+			if mode != floor.SyncNone && mode != floor.SyncGroup && mode != floor.SyncEach && mode != floor.SyncWritten {
+				return fmt.Errorf("--sync %q: want none, group, each or written", sync)
 			}
 			l, err := net.Listen("tcp", address)
 			if err != nil {
@@ -65,7 +65,7 @@ func command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
 	f.StringVar(&dir, "dir", "floor-data", "directory for the files; what is in it is overwritten")
-	f.StringVar(&sync, "sync", "none", "none; group: one sync for all writes that wait; each: one sync per write")
+	f.StringVar(&sync, "sync", "none", "none; group: one sync for all writes that wait; each: one sync per write; written: likewise, in blocks written before")
 	f.BoolVar(&backup, "backup", false, "store what the first process of a quorum sends")
 	f.StringSliceVar(&backups, "backups", nil, "host:port of the backups: answer when one of them has the batch too")
 	return cmd
