@@ -48,13 +48,13 @@ func NewRegistrar(node wire.Node, ask func(*link.Call), log hclog.Logger) *Regis
 func (r *Registrar) Register(ctx context.Context) (uint8, error) {
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		id, code := r.try()
-		switch {
-		case code == 0:
+		switch code {
+		case 0:
 			r.node.ID = id
 			return id, nil
-		case code == wire.CodeInvalidCommand:
+		case wire.CodeInvalidCommand:
 			return 0, ErrNotTaken
-		case code == wire.CodeInvalidIdentifier:
+		case wire.CodeInvalidIdentifier:
 			r.log.Warn("no id for this node yet, it tries again") // another one took it at the same time, or all are taken
 		}
 		if !wait(ctx, pause) {
