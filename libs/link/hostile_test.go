@@ -140,7 +140,6 @@ func TestImpersonation(t *testing.T) {
 	})
 
 	first := intruder(t, victim.address, 1, 9, Control)
-	within(t, "the first process is still without data lanes", closedWithin(intruder(t, victim.address, 1, 9, Data(5))))
 	o, _ := testOptions(t, 1)
 	o.fill()
 	o.Node.UUID.Lo++
@@ -155,14 +154,33 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-func closedWithin(conn net.Conn) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		var b [1]byte
-		_, _ = conn.Read(b[:])
-		close(done)
-	}()
-	return done
+// TestForeignLanes: a data lane belongs to the process of the control lane.
+func TestForeignLanes(t *testing.T) {
+	victim := newMember(t, 9, nil)
+	victim.mesh.SetPeers(map[uint8]string{1: ""})
+	closedBy(t, intruder(t, victim.address, 1, 9, Data(0))) // there is none
+	control := intruder(t, victim.address, 1, 9, Control)
+	closedBy(t, intruder(t, victim.address, 1, 9, Data(5))) // the pair has two
+	for name, change := range map[string]func(*Node){
+		"another life":    func(n *Node) { n.Epoch++ },
+		"another process": func(n *Node) { n.UUID.Lo++ },
+	} {
+		o, _ := testOptions(t, 1)
+		o.fill()
+		change(o.Node)
+		conn, _, err := o.dial(t.Context(), victim.address, 9, Data(0))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		closedBy(t, conn)
+	}
+	intruder(t, victim.address, 1, 9, Data(0))
+	intruder(t, victim.address, 1, 9, Data(1))
+	if p := within(t, "up", victim.up); p.ID != 1 {
+		t.Errorf("%+v is up", p)
+	}
+	control.Close()
+	within(t, "down", victim.down)
 }
 
 // TestWrongSeal: it costs the frame and not the connection, and what stands behind it arrives.

@@ -49,7 +49,7 @@ func (i *introduction) send(c wire.Command) error {
 		Epoch: i.self.Epoch, Features: i.self.Features, Build: i.self.Build, Node: i.self.ID, Lane: uint8(i.lane), Mixed: i.self.Mixed,
 	}
 	// The numbers of this first frame say nothing yet; their count is what the lanes are made from.
-	body := wire.PingBody{Progress: make([]uint64, i.self.Loops), Address: []byte(i.self.ServiceAddress)}
+	body := wire.PingBody{Progress: make([]uint64, i.self.loops()), Address: []byte(i.self.ServiceAddress)}
 	if _, err := i.conn.Write(wire.AppendPing(nil, &h, &body)); err != nil {
 		return refuse(refusedIO, "first frame: %w", err)
 	}

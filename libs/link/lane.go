@@ -10,8 +10,8 @@ type Lane uint8
 // Control carries the frames for which ControlFrame is true.
 const Control Lane = 0
 
-// Data is the lane of the frames for one loop of the receiver, 0..wire.MaxLoops-1.
-func Data(loop uint8) Lane { return Lane(loop) + 1 }
+// Data is the lane of the frames for one loop of the receiver.
+func Data(loop uint8) Lane { return Lane(loop%wire.MaxLoops) + 1 }
 
 const controlFrames uint32 = 1<<wire.CommandPing | 1<<wire.CommandPong | 1<<wire.CommandPrepareOk | 1<<wire.CommandCommit |
 	1<<wire.CommandStartViewChange | 1<<wire.CommandDoViewChange | 1<<wire.CommandStartView | 1<<wire.CommandRequestStartView |

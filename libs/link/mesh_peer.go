@@ -100,7 +100,7 @@ func (p *peer) attach(s *stream, who Peer, at Lane) error {
 		p.who = who
 		p.width = 1
 		if !p.mesh.cfg.Node.Mixed {
-			p.width += int(max(p.mesh.cfg.Node.Loops, who.Loops, 1))
+			p.width += int(max(p.mesh.cfg.Node.loops(), who.Loops, 1))
 		}
 	case int(at) >= p.width || p.lanes[Control].Load() == nil || who.Epoch != p.who.Epoch || who.UUID != p.who.UUID:
 		return refuse(refusedIdentity, "lane %s of node %d does not belong to its control lane", laneName(at), p.id)
@@ -168,7 +168,7 @@ func (p *peer) keepDialing() {
 			if p.mesh.cfg.Node.Mixed {
 				return
 			}
-			for loop := range max(p.mesh.cfg.Node.Loops, who.Loops, 1) {
+			for loop := range max(p.mesh.cfg.Node.loops(), who.Loops, 1) {
 				data.Go(func() { p.keepData(life, Data(loop)) })
 			}
 		})

@@ -98,6 +98,23 @@ func TestMeshReconnects(t *testing.T) {
 	until(t, "a removed node's dials are refused", func() bool { return b.log.count("directional_rule") > 0 })
 }
 
+// TestMeshManyLoops: loops beyond what a set of 64 can tell share lanes.
+func TestMeshManyLoops(t *testing.T) {
+	a := newMember(t, 1, func(c *MeshConfig) { c.Node.Loops = 200 })
+	b := newMember(t, 2, nil)
+	meet(a, b)
+	if p := within(t, "up", b.up); p.Loops != wire.MaxLoops {
+		t.Errorf("%d loops", p.Loops)
+	}
+	within(t, "up", a.up)
+	for _, loop := range []uint8{0, 63, 64, 199, 255} {
+		if !b.mesh.Send(1, Data(loop), prepareFrame(uint64(loop), 0), nil, nil) {
+			t.Errorf("not sent to loop %d", loop)
+		}
+		within(t, "frame", a.frames)
+	}
+}
+
 // TestMeshRestart: a restarted process takes the place of its former life.
 func TestMeshRestart(t *testing.T) {
 	a, b := newMember(t, 1, nil), newMember(t, 2, nil)

@@ -13,7 +13,7 @@ type Node struct {
 	UUID           wire.U128 // of the data directory; 0 for a front-door
 	ID             uint8     // 0..254, or wire.FrontDoorID without a replica role
 	Epoch          uint64    // grows with each start of the process
-	Loops          uint8     // event loops, 0..wire.MaxLoops
+	Loops          uint8     // event loops; those beyond wire.MaxLoops share the lanes of the first
 	Mixed          bool      // the cluster has reference nodes: no Ping is ever sent, one lane per peer
 	Features       uint64
 	Build          uint32 // version word
@@ -32,6 +32,9 @@ func (n *Node) ClusterUUID() wire.U128 {
 	}
 	return wire.U128{}
 }
+
+// loops is the number of loops that others are told of.
+func (n *Node) loops() uint8 { return min(n.Loops, wire.MaxLoops) }
 
 // Peer is the process at the other end of a connection. ID is what the handshake proved; the rest is
 // what the process said of itself in its first frame, and zero for a reference node.

@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"reflect"
 	"slices"
@@ -238,13 +239,17 @@ func TestCallWithoutAnswer(t *testing.T) {
 		c := sampleCall()
 		c.Deadline = 60
 		refused("deadline", ask(t, p.remote, c), wire.CodeTransientNotCommitted, ReasonUnreachable)
-		within(t, "call at the service", seen).Finish() // an answer that is too late reaches nobody
+		late := within(t, "call at the service", seen)
 		c = sampleCall()
-		p.remote.Serve(c)
-		(within(t, "next call", seen)).Finish()
+		p.remote.Serve(c) // has the place of the one before
+		next := within(t, "next call", seen)
+		late.Out = append(late.Out, "late"...)
+		late.Finish() // reaches nobody
+		next.Out = append(next.Out, "in time"...)
+		next.Finish()
 		within(t, "its answer", c.Done())
-		if c.Status != 0 {
-			t.Errorf("after a late answer: status %v", c.Status)
+		if c.Status != 0 || string(c.Out) != "in time" {
+			t.Errorf("after a late answer: status %v, %q", c.Status, c.Out)
 		}
 	})
 	t.Run("window", func(t *testing.T) {
@@ -326,6 +331,23 @@ func TestCallsBehindStuckWrite(t *testing.T) {
 	}
 	if len(stuck.Done()) > 0 {
 		t.Error("finished while the writer has its bytes")
+	}
+	after := sampleCall()
+	after.Body = make([]byte, 100_001)
+	p.remote.Serve(after)
+	conn.SetReadDeadline(time.Now().Add(patience))
+	for _, want := range []*Call{stuck, after} { // what was given up does not leave any more
+		var head [wire.HeaderSize]byte
+		if _, err := io.ReadFull(conn, head[:]); err != nil {
+			t.Fatal(err)
+		}
+		h, _ := wire.DecodePreamble(head[:])
+		if int(h.Size) != wire.HeaderSize+len(want.Body)+12 {
+			t.Fatalf("a frame of %d bytes came", h.Size)
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(h.Size-wire.HeaderSize)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	conn.Close()
 	within(t, "end of the first call", stuck.Done())
