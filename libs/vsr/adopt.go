@@ -183,7 +183,7 @@ func (r *Replica) adopted(out *Output) {
 		return
 	}
 	r.refuseFrom(r.committed+1, wire.CodeTransientNotCommitted, WhyViewChange, out)
-	r.status = statusNormal
+	r.status, r.lossy = statusNormal, false
 	r.election = election{}
 	r.rejoin.settle(p.head, p.fresh)
 	r.learn(out)
@@ -211,7 +211,7 @@ func (r *Replica) begin(out *Output) {
 	r.repair = repair{}
 	r.rejoin.settle(r.tail.head, true)
 	r.timers = [timerCount]Tick{}
-	r.resent, r.start = 0, r.tail.head
+	r.resent, r.start, r.lossy = 0, r.tail.head, false
 	for op := r.committed + 1; op <= r.tail.head; op++ {
 		r.tail.at(op).acks = 1 << r.group.Self
 	}

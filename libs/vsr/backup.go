@@ -38,8 +38,10 @@ func (r *Replica) prepare(in *Input, out *Output) bool {
 		return false
 	}
 	r.news(h.Commit)
-	r.goal = max(r.goal, h.Op)
 	kept := r.take(&h, in.Body, out)
+	if out.Fault == FaultNone {
+		r.goal = max(r.goal, h.Op)
+	}
 	r.learn(out)
 	r.missing(0, out)
 	return kept

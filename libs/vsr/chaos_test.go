@@ -12,7 +12,7 @@ import (
 
 var (
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "run this seed only, and say what happens")
-	chaosSeeds = flag.Uint64("chaos.seeds", 150, "seeds to run")
+	chaosSeeds = flag.Uint64("chaos.seeds", 100, "seeds to run")
 )
 
 // TestChaos drives groups through random faults, checks every step, then heals everything and expects

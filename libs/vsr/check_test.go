@@ -185,6 +185,9 @@ func (k *checker) state(i uint8) {
 	m := k.c.members[i]
 	r := m.replica
 	if r.Primary() {
+		if !m.disk.vote.Whole {
+			k.fail("%d leads with a log that it can not vouch for", i)
+		}
 		if p, ok := k.primary[r.View()]; ok && p != i {
 			k.fail("%d and %d lead view %d", p, i, r.View())
 		}

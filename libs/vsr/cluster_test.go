@@ -22,7 +22,6 @@ type member struct {
 	wake     vsr.Tick
 	applied  uint64
 	tokens   map[vsr.Body]bool
-	sent     []vsr.Vote // votes that were durable
 	transfer *vsr.Transfer
 }
 

@@ -149,6 +149,7 @@ func init() {
 		"hand-over": func(t *troupe, w *words) { t.step(w.member(), vsr.Input{Kind: vsr.InputHandOver}) },
 		"pause":     func(t *troupe, w *words) { t.members[w.member()].paused = true },
 		"resume":    func(t *troupe, w *words) { t.members[w.member()].paused = false },
+		"accept":    func(t *troupe, w *words) { t.step(w.member(), vsr.Input{Kind: vsr.InputAcceptLoss}) },
 		"slow":      func(t *troupe, w *words) { t.members[w.member()].slow = true },
 		"fast":      func(t *troupe, w *words) { t.members[w.member()].slow = false },
 		"write":     func(t *troupe, w *words) { t.write(w.member()) },
@@ -267,6 +268,8 @@ func (t *troupe) printState() {
 		switch {
 		case r.Primary():
 			role = "primary"
+		case r.Deadlocked():
+			role = "stuck"
 		case r.ViewChanging():
 			role = "changing"
 		}

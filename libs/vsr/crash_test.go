@@ -9,13 +9,13 @@ import (
 )
 
 // TestCrashAtEveryWrite plays one story again and again: requests, a hand-over, a deposed primary that
-// comes back with an op of its own. In run k a member is killed in front of its k-th write and started
-// again. Every run ends with one log in which all that was committed stands.
+// comes back with an op of its own. In run k a member is killed in front of its k-th write, or behind it
+// before it learns, and started again. Every run ends with one log in which all that was committed stands.
 func TestCrashAtEveryWrite(t *testing.T) {
-	for _, power := range []bool{false, true} {
+	for mode := range 4 {
 		for victim := range uint8(3) {
 			k := 0
-			for crashStory(t, victim, k, power) {
+			for crashStory(t, victim, k, mode%2 == 1, mode >= 2) {
 				k++
 			}
 			if k < 5 {
@@ -26,11 +26,11 @@ func TestCrashAtEveryWrite(t *testing.T) {
 }
 
 // crashStory reports whether the member made so many writes.
-func crashStory(t *testing.T, victim uint8, k int, power bool) (reached bool) {
+func crashStory(t *testing.T, victim uint8, k int, power, behind bool) (reached bool) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
-			t.Fatalf("member %d crashes at write %d, power %v: %v", victim, k, power, p)
+			t.Fatalf("member %d crashes at write %d, power %v, behind it %v: %v", victim, k, power, behind, p)
 		}
 	}()
 	g := vsr.Group{ID: wire.GroupID(1, 2, 3, 0), Cluster: wire.ClusterID("crash"), Members: 3, Policy: vsr.Policy{Synced: power}}
@@ -45,13 +45,18 @@ func crashStory(t *testing.T, victim uint8, k int, power bool) (reached bool) {
 			return true
 		}
 		reached = true
+		if d := &x.members[victim].disk; behind && len(d.pending) > 0 {
+			d.write(power)
+		} else if behind {
+			d.save()
+		}
 		x.stop(victim, power)
 		return false
 	}
 	x.story()
 	x.onWrite = nil
 	if err := x.heal(); err != nil {
-		t.Fatalf("member %d crashes at write %d, power %v: %v", victim, k, power, err)
+		t.Fatalf("member %d crashes at write %d, power %v, behind it %v: %v", victim, k, power, behind, err)
 	}
 	return reached
 }

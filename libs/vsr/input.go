@@ -50,6 +50,9 @@ const (
 	InputTransferFailed
 	// InputHandOver: lead no longer, if another member can.
 	InputHandOver
+	// InputAcceptLoss: an operator lets the members of a group in synced mode give up what none of them
+	// holds, if they cannot agree otherwise (rule D8). Good for one view, to be said at every member.
+	InputAcceptLoss
 )
 
 // Request is what a prepare takes from the admitted request.

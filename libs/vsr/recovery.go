@@ -236,6 +236,8 @@ func (r *Replica) liveness(in *Input, out *Output) {
 		}
 	case InputPeerView:
 		r.peerView(in.From, uint32(min(in.Op, 1<<32-1)))
+	case InputAcceptLoss:
+		r.lossy = true
 	case InputHandOver:
 		if r.acting() && r.othersSuffice() && r.now >= r.rejoin.started+lifeBeforeVote {
 			r.handOver(out)

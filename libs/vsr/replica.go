@@ -27,6 +27,7 @@ type Replica struct {
 	halted        bool // a sync failed: nothing more is promised
 	spent         bool // a sent op could not be written: no op is minted in this view again
 	isolated      bool // too few members are heard
+	lossy         bool // an operator accepts loss
 
 	tail      pipeline // commit point to head
 	known     uint64   // highest op known to be committed by the group, maybe above the head
@@ -192,7 +193,7 @@ func (r *Replica) Step(in *Input, out *Output) {
 		r.installed(&in.Prepare, out)
 	case InputTransferFailed:
 		r.transferFailed()
-	case InputAlive, InputDead, InputIsolated, InputReached, InputPeerView, InputHandOver:
+	case InputAlive, InputDead, InputIsolated, InputReached, InputPeerView, InputHandOver, InputAcceptLoss:
 		r.liveness(in, out)
 	default:
 		out.Fault = FaultKind

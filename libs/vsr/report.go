@@ -6,3 +6,7 @@ func (r *Replica) ViewChanging() bool { return r.status == statusViewChange }
 
 // Leader is the member that leads the current view.
 func (r *Replica) Leader() uint8 { return r.leader() }
+
+// Deadlocked reports whether all members have told this candidate what they have, and no log is proven:
+// only an operator can go on (InputAcceptLoss), or a member that finds what it lost.
+func (r *Replica) Deadlocked() bool { return r.election.stuck }

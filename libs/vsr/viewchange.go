@@ -14,6 +14,7 @@ type election struct {
 	reports  []Report // candidate: votes received, the own one included
 	reported uint32   // their members
 	decided  bool     // candidate: the log of the view is chosen
+	stuck    bool     // candidate: all have reported, and no log is proven
 	rounds   uint8    // views tried since one was normal
 }
 
@@ -266,8 +267,9 @@ func (r *Replica) decide(out *Output) {
 		return
 	}
 	outcome := Merge(r.election.reports, MergeRules{
-		Members: int(r.group.Members), Quorums: r.quorums, Lossy: !r.group.Policy.Synced,
+		Members: int(r.group.Members), Quorums: r.quorums, Lossy: r.lossy || !r.group.Policy.Synced,
 	})
+	r.election.stuck = outcome.Decision == Deadlocked
 	if outcome.Decision != Decided {
 		return
 	}
