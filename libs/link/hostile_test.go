@@ -305,3 +305,55 @@ func TestRequestOverBudget(t *testing.T) {
 		t.Errorf("status %v, reason %d", c.Status, c.Reason)
 	}
 }
+
+// TestBadAnswers: a server that answers what was not asked, or nonsense, reaches no call; nonsense ends the
+// connection.
+func TestBadAnswers(t *testing.T) {
+	conns := make(chan net.Conn, 10)
+	o, _ := testOptions(t, 3)
+	p := &plane{up: make(chan Peer, 10), down: make(chan Peer, 10)}
+	p.address = serve(t, func(l net.Listener) error {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return nil
+			}
+			if _, _, _, err := o.admit2(conn); err == nil {
+				conns <- conn
+			}
+		}
+	})
+	p.dial(t, nil)
+	reply := func(number uint64, flags byte) []byte {
+		var b wire.Header
+		putAnswer(b[:], &Call{ReplyOp: wire.OpSendMessages}, 0, number)
+		b[150] = flags
+		return b[:]
+	}
+	eviction := func(number uint64, reason byte) []byte {
+		var b wire.Header
+		putAnswer(b[:], &Call{Evict: wire.EvictNoSession}, 0, number)
+		b[255] = reason
+		return b[:]
+	}
+	conn := within(t, "connection", conns)
+	c := sampleCall()
+	p.remote.Serve(c)
+	for _, frame := range [][]byte{reply(0, 0), reply(1<<32|7, 0), reply(2<<32, 0), eviction(1<<40, 1), commitFrame(1)[:]} {
+		_, _ = conn.Write(frame)
+	}
+	until(t, "what was not asked is counted", func() bool { return testutil.ToFloat64(p.remote.count.unasked) == 5 })
+	if len(c.Done()) > 0 {
+		t.Fatal("the call ended")
+	}
+	for name, frame := range map[string][]byte{"unknown flags": reply(1<<32, 0xff), "an eviction without reason": eviction(1<<32, 0), "a request": headerWith(wire.CommandRequest, 256)} {
+		_, _ = conn.Write(frame)
+		within(t, "end of the connection after "+name, p.down)
+		conn.Close()
+		conn = within(t, "next connection", conns)
+	}
+	within(t, "end of the call", c.Done())
+	if c.Status != wire.CodeTransientNotCommitted {
+		t.Errorf("status %v", c.Status)
+	}
+}

@@ -2,7 +2,7 @@ package link
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -272,7 +272,7 @@ func (l *line) borrows(h *wire.Header) bool {
 	return false
 }
 
-var errAnswer = errors.New("answer that cannot be understood")
+var errAnswer = fmt.Errorf("%w: an answer that cannot be understood", errRule)
 
 // frame implements receiver.
 func (l *line) frame(h *wire.Header, body []byte, f *buffer.Frame) error {

@@ -134,7 +134,7 @@ func (p *peer) joined() {
 	}
 	who := p.who
 	p.shown.Store(&who)
-	p.mesh.cfg.Log.Info("node connected", "node", p.id, "lanes", p.width)
+	p.mesh.cfg.Log.Debug("node connected", "node", p.id, "lanes", p.width)
 	if p.mesh.cfg.Up != nil {
 		p.mesh.cfg.Up(who)
 	}
@@ -151,7 +151,7 @@ func (p *peer) parted() {
 	if known == nil {
 		return
 	}
-	p.mesh.cfg.Log.Info("node disconnected", "node", p.id)
+	p.mesh.cfg.Log.Debug("node disconnected", "node", p.id)
 	if p.mesh.cfg.Down != nil {
 		p.mesh.cfg.Down(*known)
 	}

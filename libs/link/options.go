@@ -83,7 +83,7 @@ func (o *Options) dial(ctx context.Context, address string, expect uint8, lane L
 	conn.SetDeadline(deadline)
 	tune(conn)
 	if o.TLS != nil {
-		conn = tls.Client(conn, o.TLS.client)
+		conn = tls.Client(conn, o.TLS.dialing(address))
 	}
 	peer, err := o.introduceSelf(conn, expect, lane)
 	if err != nil {

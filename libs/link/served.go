@@ -38,11 +38,6 @@ func (c *Conn) request(h *wire.Header, body []byte, f *buffer.Frame) error {
 	}
 	out := &c.stream.out
 	reads := q.Operation == wire.OpNonReplicated || r.Internal
-	if reads && out.waiting() >= c.server.cfg.Window {
-		c.refuse(h, ReasonBusy)
-		release(f)
-		return nil
-	}
 	s := c.server.take()
 	s.conn, s.number, s.size = c, r.Correlation, wire.HeaderSize+len(body)+overhead
 	takeCall(s.call, &q, &r)

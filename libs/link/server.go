@@ -136,7 +136,7 @@ func (s *Server) work() {
 	for {
 		select {
 		case v := <-s.reads:
-			if v.conn.stream.out.waiting() >= s.cfg.Window { // the reads before it filled the queue
+			if v.conn.stream.out.waiting() >= s.cfg.Window { // its requester does not take what was answered before
 				v.call.Refuse(wire.CodeTransientNotAccepted, ReasonBusy)
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -19,27 +20,60 @@ import (
 // and the cluster's authority, not against addresses, which change.
 const PeerName = "whippet-peer"
 
-// TLS is how processes of a cluster encrypt: version 1.3, both sides with a certificate.
-type TLS struct{ client, server *tls.Config }
+// TLS is how processes of a cluster encrypt: version 1.3.
+type TLS struct {
+	client, server *tls.Config
+	byAddress      bool // servers are verified against the host that was dialed
+}
 
-// NewTLS makes the configuration from PEM: a certificate chain with its key, and the authorities that
-// sign the certificates of the cluster.
+// NewTLS makes the configuration of a native cluster from PEM: a certificate chain with its key, and the
+// authorities that sign the certificates of the cluster. Both sides show one.
 func NewTLS(certPEM, keyPEM, caPEM []byte) (*TLS, error) {
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	t, roots, err := parseTLS(certPEM, keyPEM, caPEM)
 	if err != nil {
-		return nil, fmt.Errorf("peer certificate: %w", err)
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(caPEM) {
-		return nil, errors.New("peer authorities: no certificate in it")
-	}
-	t := &TLS{client: baseTLS(cert), server: baseTLS(cert)}
-	t.client.RootCAs, t.client.ServerName = roots, PeerName
+	t.client.ServerName = PeerName
 	t.server.ClientCAs, t.server.ClientAuth = roots, tls.RequireAndVerifyClientCert
 	t.server.VerifyConnection = func(s tls.ConnectionState) error {
 		return s.PeerCertificates[0].VerifyHostname(PeerName)
 	}
 	return t, nil
+}
+
+// NewMixedTLS is NewTLS by the rules of reference nodes (replica-wire.md §3.5): a node is verified against
+// the address it was dialed at, and who dials shows no certificate.
+func NewMixedTLS(certPEM, keyPEM, caPEM []byte) (*TLS, error) {
+	t, _, err := parseTLS(certPEM, keyPEM, caPEM)
+	if err != nil {
+		return nil, err
+	}
+	t.byAddress, t.client.Certificates = true, nil
+	return t, nil
+}
+
+func parseTLS(certPEM, keyPEM, caPEM []byte) (*TLS, *x509.CertPool, error) {
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, nil, fmt.Errorf("peer certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(caPEM) {
+		return nil, nil, errors.New("peer authorities: no certificate in it")
+	}
+	t := &TLS{client: baseTLS(cert), server: baseTLS(cert)}
+	t.client.RootCAs = roots
+	return t, roots, nil
+}
+
+// dialing is the configuration for a connection to address.
+func (t *TLS) dialing(address string) *tls.Config {
+	if !t.byAddress {
+		return t.client
+	}
+	c := t.client.Clone()
+	c.ServerName, _, _ = net.SplitHostPort(address) // an address without a port was not dialed
+	return c
 }
 
 // NewSelfSignedTLS encrypts with a certificate made on the spot and accepts any: the shared secret,

@@ -53,12 +53,17 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // tls is the configuration of a process that has a certificate of a with the given name and trusts trusted.
-func (a *authority) tls(name string, trusted *authority) *TLS {
+func (a *authority) tls(name string, trusted *authority) *TLS { return a.make(NewTLS, name, trusted) }
+
+func (a *authority) make(config func(cert, key, ca []byte) (*TLS, error), name string, trusted *authority) *TLS {
 	a.t.Helper()
 	key := newKey(a.t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.DNSNames, template.IPAddresses = nil, []net.IP{ip}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
@@ -68,7 +73,7 @@ func (a *authority) tls(name string, trusted *authority) *TLS {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c, err := NewTLS(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	c, err := config(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), trusted.pem)
 	if err != nil {
 		a.t.Fatal(err)
@@ -88,7 +93,8 @@ func TestMeshTLS(t *testing.T) {
 		}
 		return c
 	}
-	for name, config := range map[string]func() *TLS{"signed": signed, "self-signed": selfSigned} {
+	mixed := func() *TLS { return ca.make(NewMixedTLS, "127.0.0.1", ca) }
+	for name, config := range map[string]func() *TLS{"signed": signed, "self-signed": selfSigned, "mixed": mixed} {
 		with := func(c *MeshConfig) { c.TLS = config() }
 		a, b := newMember(t, 1, with), newMember(t, 2, with)
 		meet(a, b)
@@ -121,6 +127,7 @@ func TestTLSRefusals(t *testing.T) {
 		return c
 	}
 	for name, c := range map[string]struct{ dialer, acceptor *TLS }{
+		"server of another address":   {ours.make(NewMixedTLS, "127.0.0.1", ours), ours.make(NewMixedTLS, "127.0.0.2", ours)},
 		"server of another authority": {good, other.tls(PeerName, ours)},
 		"server with another name":    {good, ours.tls("somebody", ours)},
 		"client of another authority": {trusting(other.tls(PeerName, ours)), good},
