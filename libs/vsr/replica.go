@@ -25,7 +25,6 @@ type Replica struct {
 	saving        bool // asked is on its way
 	state         LogState
 	halted        bool // a sync failed: nothing more is promised
-	spent         bool // a sent op could not be written: no op is minted in this view again
 	isolated      bool // too few members are heard
 	lossy         bool // an operator accepts loss
 
@@ -151,7 +150,7 @@ func (r *Replica) CaughtUp() bool { return r.Primary() && r.applied >= r.start }
 
 // acting reports whether this replica leads its view, heard by the others or not.
 func (r *Replica) acting() bool {
-	return r.status == statusNormal && !r.halted && !r.spent && r.leader() == r.group.Self && r.settled()
+	return r.status == statusNormal && !r.halted && r.leader() == r.group.Self && r.settled()
 }
 
 // settled reports whether stable storage holds the vote that frames with a view rest on.

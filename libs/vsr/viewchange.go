@@ -46,7 +46,7 @@ func (r *Replica) enter(view uint32, out *Output) {
 // leave ends everything that belonged to the view.
 func (r *Replica) leave(view uint32, out *Output) {
 	r.view, r.status = view, statusViewChange
-	r.spent, r.rejoin.gone = false, false
+	r.rejoin.gone = false
 	r.election = election{rounds: r.election.rounds}
 	r.plan = plan{}
 	r.repair = repair{}

@@ -19,7 +19,6 @@ func (r *Replica) writeFailed(in *Input, out *Output) {
 	case r.acting():
 		r.refuseFrom(in.Op, wire.CodeTransientNotCommitted, WhyWriteFailed, out)
 		r.truncate(in.Op, out)
-		r.spent = true
 		r.handOver(out)
 	default:
 		r.refuseFrom(in.Op, wire.CodeTransientNotCommitted, WhyWriteFailed, out)
