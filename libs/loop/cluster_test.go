@@ -60,6 +60,7 @@ type node struct {
 	writer   *lazyWriter
 	machines map[uint64]*ledger
 	fatal    bool           // it asked for its end
+	stalled  bool           // its disk writes nothing
 	dead     map[uint8]bool // as its pulse says
 	silent   map[uint8]vsr.Tick
 }
@@ -401,7 +402,7 @@ func (c *cluster) busy() (all []func()) {
 		if n.up && len(n.engine.steps) > 0 {
 			all = append(all, func() { n.engine.Step() })
 		}
-		if n.up && len(n.writer.rounds) > 0 {
+		if n.up && !n.stalled && len(n.writer.rounds) > 0 {
 			all = append(all, n.complete)
 		}
 	}

@@ -137,6 +137,65 @@ func TestDamageOutlivesARestart(t *testing.T) {
 	}
 }
 
+// An op that was cut while it was being written is not held once that write is done: the op that took its
+// number is another one.
+func TestCompletionOfACutOp(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{})
+	c.run(500_000)
+	old := c.primary(1)
+	old.stalled = true
+	old.write(1)
+	c.wires = map[[2]int][]*letter{}
+	for _, other := range c.nodes {
+		if other != old {
+			c.cut[[2]int{int(old.id), int(other.id)}], c.cut[[2]int{int(other.id), int(old.id)}] = true, true
+		}
+	}
+	c.run(1_500_000)
+	c.mustWrite(1)
+	clear(c.cut)
+	c.run(200_000)
+	c.reconnect()
+	g := old.engine.Loop.Group(1)
+	for range 100 {
+		c.run(20_000)
+		if g.Head() == 0 {
+			break
+		}
+	}
+	if g.Head() != 0 || len(old.writer.rounds) < 2 {
+		t.Fatalf("head %d, %d rounds: the op was not cut while it was written", g.Head(), len(old.writer.rounds))
+	}
+	old.complete()
+	if g.peers.held != 0 {
+		t.Fatalf("op %d counts as held", g.peers.held)
+	}
+	old.stalled = false
+	c.converge()
+}
+
+// A metadata member that lost everything is not whole because it was restarted.
+func TestEmptyMemberStaysEmpty(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{SealBody: true, Incarnation: true, Synced: true})
+	n := c.nodes[0]
+	for _, other := range c.nodes[1:] {
+		other.stop(false)
+	}
+	for range 3 {
+		c.run(3_000_000) // it may propose views
+		n.stop(false)
+		n.start()
+		if !n.engine.Loop.Group(1).peers.fenced {
+			t.Fatal("an empty member takes itself for whole")
+		}
+	}
+	for _, other := range c.nodes[1:] {
+		other.start()
+	}
+	c.run(3_000_000)
+	c.converge()
+}
+
 // Completions of ops that were cut are never told, not even for the op that took their number.
 func (c *cluster) checkHeld() {
 	for _, n := range c.nodes {

@@ -2,7 +2,6 @@ package partitionreplica
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -375,7 +374,7 @@ func TestRefusalNamesThePrimary(t *testing.T) {
 		}
 		call := c.do(other, other.sendCall(0, "x"))
 		if call.Status != wire.CodeTransientNotAccepted || call.Reason != link.ReasonNotPrimary || call.Primary != m.node {
-			t.Fatal(fmt.Sprintf("status %v reason %v primary %d", call.Status, call.Reason, call.Primary))
+			t.Fatalf("status %v reason %v primary %d", call.Status, call.Reason, call.Primary)
 		}
 	}
 }
