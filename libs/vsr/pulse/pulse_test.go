@@ -260,10 +260,23 @@ func TestDigest(t *testing.T) {
 	q.digestSent = q.echo + 1
 	h := wire.PingHeader{Node: w.nodes[2].id, Epoch: 1, Echo: uint64(q.digestSent), Mismatch: 15}
 	h.Command = wire.CommandPong
+	w.now += ms
 	begin = w.now
-	asked.offset += 10
 	asked.step(Input{Kind: InputPong, From: h.Node, Header: &h})
 	if list := w.of(0, 2, begin, EventMismatch); len(list) > 0 {
+		t.Fatalf("leader saw %v", list)
+	}
+	// Nor is what comes with another answer than that to the digests.
+	q.led = asked.Led(q.led[:0], 0)
+	h.Echo++
+	asked.step(Input{Kind: InputPong, From: h.Node, Header: &h})
+	if list := w.of(0, 2, begin, EventMismatch); len(list) > 0 || q.echo != Tick(h.Echo) {
+		t.Fatalf("leader saw %v", list)
+	}
+	h.Echo++
+	q.digestSent = Tick(h.Echo)
+	asked.step(Input{Kind: InputPong, From: h.Node, Header: &h})
+	if list := w.of(0, 2, begin, EventMismatch); len(list) != 4 {
 		t.Fatalf("leader saw %v", list)
 	}
 }
@@ -366,5 +379,11 @@ func TestFaults(t *testing.T) {
 	}
 	if p.Echo(2) != 1_000_000 || p.Echo(3) != 0 {
 		t.Fatal(p.Echo(2), p.Echo(3))
+	}
+	for _, c := range [][2]uint64{{1_100_000, 1_100_000}, {1_000_000, 1_100_000}} { // the second one was late
+		p.Step(&Input{Kind: InputPong, Now: 1_150_000, From: 2, Header: frame(2, 5, 0, c[0])}, &out)
+		if p.Echo(2) != Tick(c[1]) {
+			t.Fatal(p.Echo(2), c)
+		}
 	}
 }
