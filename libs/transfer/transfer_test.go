@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,8 @@ type world struct {
 	source *Source
 	client *Client
 	offer  func() *Offer
-	lose   func(h *wire.Header) bool
+	mu     sync.Mutex
+	lose   func(h *wire.Header) bool // runs under mu: both members send
 	spoil  func(h *wire.Header, body []byte)
 	frames chan func()
 	closed map[uint64]bool
@@ -33,7 +35,7 @@ func newWorld(t *testing.T) *world {
 		Cluster: cluster,
 		Build:   func(uint64, uint8) (*Offer, uint8) { return w.offer(), 0 },
 		Send: func(node uint8, h *wire.Header, body []byte) bool {
-			if node != 2 || w.lose(h) {
+			if node != 2 || w.lost(h) {
 				return false
 			}
 			header, body := *h, bytes.Clone(body)
@@ -43,7 +45,7 @@ func newWorld(t *testing.T) *world {
 		},
 	})
 	w.client = NewClient(ClientConfig{Cluster: cluster, Send: func(_ uint8, h *wire.Header, _ []byte) bool {
-		if w.lose(h) {
+		if w.lost(h) {
 			return false
 		}
 		header := *h
@@ -57,6 +59,12 @@ func newWorld(t *testing.T) *world {
 	}()
 	t.Cleanup(func() { w.source.Close(); close(w.frames) })
 	return w
+}
+
+func (w *world) lost(h *wire.Header) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lose(h)
 }
 
 func (w *world) serve(t *testing.T, h *wire.Header) {
