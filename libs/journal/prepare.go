@@ -13,14 +13,14 @@ func (j *Journal) PrepareDue() bool {
 	return j.prepareDue()
 }
 
-// prepareDue: the active file is half full or was never written before, and no better one waits.
+// prepareDue: the active file is nearly full or was never written before, and no better one waits.
 // j.mu is held.
 func (j *Journal) prepareDue() bool {
 	f := j.active()
 	if j.usable() != nil || f == nil || f.reserve {
 		return false
 	}
-	if f.size-f.end <= j.opt.FileSize/2 && len(j.spares) <= j.reserveFiles() {
+	if f.size-f.end <= j.opt.FileSize/4 && len(j.spares) <= j.reserveFiles() {
 		return true
 	}
 	return !f.written && !f.plain && f.end > prewriteFrom && !j.writtenSpare()

@@ -46,9 +46,9 @@ func TestLogMovesToWrittenBlocks(t *testing.T) {
 	if j.PrepareDue() {
 		t.Fatal("due although the active file is good")
 	}
-	op = fill(t, j, op, opt.FileSize/2)
+	op = fill(t, j, op, opt.FileSize/4*3)
 	if !j.PrepareDue() {
-		t.Fatal("half a file left and none to follow")
+		t.Fatal("the end of the file is near and none to follow")
 	}
 	j.mu.Lock()
 	f := j.files[0]
