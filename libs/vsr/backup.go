@@ -10,7 +10,12 @@ const maxUnapplied = 4 * wire.MaxSuffix
 // whether the body's token was kept; out names the fault otherwise.
 func (r *Replica) prepare(in *Input, out *Output) bool {
 	var h wire.PrepareHeader
-	if err := h.Decode(in.Header[:]); err != nil || h.Verify() != nil || h.Cluster != r.group.Cluster || !r.bodyOK(&h, in) {
+	err := h.Decode(in.Header[:])
+	switch {
+	case err == wire.ErrOperation && h.Verify() == nil:
+		out.fault(FaultOperation)
+		return false
+	case err != nil || h.Verify() != nil || h.Cluster != r.group.Cluster || !r.bodyOK(&h, in):
 		out.fault(FaultFrame)
 		return false
 	}

@@ -10,7 +10,7 @@ func (w Why) String() string {
 	return "unknown"
 }
 
-var faultNames = [...]string{"none", "completion", "frame", "group", "sender", "chain", "conflict", "kind"}
+var faultNames = [...]string{"none", "completion", "frame", "group", "sender", "chain", "conflict", "kind", "operation"}
 
 // String names the fault, for logs and metrics.
 func (f Fault) String() string {

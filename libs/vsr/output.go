@@ -121,6 +121,7 @@ const (
 	FaultChain            // parent is not the identity of the op before
 	FaultConflict         // two prepares for one op
 	FaultKind             // unknown input kind
+	FaultOperation        // prepare of an operation this build does not know: the group goes on without this member
 )
 
 // Reset empties o for the next Step.

@@ -53,6 +53,7 @@ var forgeries = []forged{
 	{"another cluster", 1, 0, vsr.FaultFrame, next(func(p *wire.PrepareHeader) { p.Cluster.Lo++ })},
 	{"another group", 1, 0, vsr.FaultGroup, next(func(p *wire.PrepareHeader) { p.Group++ })},
 	{"another prepare at an op that is here", 1, 0, vsr.FaultConflict, next(func(p *wire.PrepareHeader) { p.Op, p.Request = 3, 77 })},
+	{"unknown operation", 1, 0, vsr.FaultOperation, next(func(p *wire.PrepareHeader) { p.Operation = 251 })},
 	{"size of no frame", 1, 0, vsr.FaultFrame, next(func(p *wire.PrepareHeader) { p.Size = 12 })},
 	{"broken identity", 1, 0, vsr.FaultFrame, func(c *cluster, in *vsr.Input, h *wire.Header) {
 		next(func(*wire.PrepareHeader) {})(c, in, h)
