@@ -12,6 +12,9 @@ LDFLAGS := -s -w -X $(SERVICE).Version=$(VERSION) -X $(SERVICE).Commit=$(COMMIT)
 
 # Binary and the directory of its main package.
 PROGRAMS := whippet-server=services/server \
+            whippet-front-door=services/front-door/cmd/whippet-front-door \
+            whippet-metadata-replica=services/metadata-replica/cmd/whippet-metadata-replica \
+            whippet-partition-replica=services/partition-replica/cmd/whippet-partition-replica \
             whippet=tools/cli/cmd/whippet \
             whippet-bench=tools/bench/cmd/whippet-bench \
             whippet-floor=tools/floor/cmd/whippet-floor \

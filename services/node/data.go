@@ -7,6 +7,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // claim takes the data directory: one process at a time, emptied first with --fresh.
@@ -44,6 +45,9 @@ func (n *node) wipe() error {
 // identity is the node's own, minted at the first start.
 func (n *node) identity() (journal.Identity, error) {
 	id := n.evidence.Identity
+	if n.evidence.HasIdentity && n.self() == wire.FrontDoorID {
+		return id, nil // its id is the cluster's to confirm
+	}
 	if n.evidence.HasIdentity {
 		if id.ID != n.self() {
 			return id, fmt.Errorf("the data directory is that of node %d, this is to be node %d", id.ID, n.self())
@@ -53,5 +57,8 @@ func (n *node) identity() (journal.Identity, error) {
 	id.ID = n.self()
 	_, _ = rand.Read(id.Cluster[:])
 	_, _ = rand.Read(id.Node[:])
+	if n.self() == wire.FrontDoorID {
+		return id, nil // written when the cluster has given it an id
+	}
 	return id, journal.WriteIdentity(n.fs, ".", id)
 }

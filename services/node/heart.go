@@ -1,6 +1,8 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,9 +44,19 @@ func (n *node) newHeart() *heart {
 			Preamble: wire.Preamble{Cluster: n.cluster.node.Cluster}, NodeUUID: n.cluster.node.UUID,
 			Epoch: n.cluster.node.Epoch, Node: n.cluster.self, Build: n.cluster.node.Build,
 		},
-		Started: now(), Agree: vsr.QuorumsOf(len(n.cluster.metadata)).ViewChange - 1,
+		Started: now(), Agree: n.agree(),
 	})
 	return h
+}
+
+// agree is how many other nodes must not hear a node either before it is dead: those that with this one
+// can change a view of the groups they share.
+func (n *node) agree() int {
+	members := len(n.cluster.metadata)
+	if !n.roles.Metadata {
+		members = n.config.Node.ReplicationFactor
+	}
+	return vsr.QuorumsOf(members).ViewChange - 1
 }
 
 func now() pulse.Tick { return pulse.Tick(loop.Ticks()) }
@@ -85,13 +97,7 @@ func (h *heart) close() {
 func (h *heart) setPeers() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	in := pulse.Input{Kind: pulse.InputPeers}
-	for id := range 256 {
-		if _, ok := h.node.cluster.peers[uint8(id)]; ok {
-			in.Peers = append(in.Peers, uint8(id))
-		}
-	}
-	h.step(in)
+	h.step(pulse.Input{Kind: pulse.InputPeers, Peers: slices.Sorted(maps.Keys(h.node.cluster.others()))})
 }
 
 // tick lets time pass and returns how long until it should again.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"net"
 
 	"github.com/whippet-mq/whippet/libs/journal"
@@ -10,6 +11,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/routing"
 	"github.com/whippet-mq/whippet/libs/service"
 	"github.com/whippet-mq/whippet/libs/wire"
+	metadatareplica "github.com/whippet-mq/whippet/services/metadata-replica"
 )
 
 // planes are the listeners for other processes.
@@ -25,18 +27,35 @@ func (p *planes) bound() (b service.Bound) {
 	return b
 }
 
-// join binds the planes and makes what the loops need of other processes. Nothing is said to anybody
-// before meet.
-func (n *node) join(id journal.Identity) (err error) {
+// bind takes the ports of the planes. Nobody is answered before meet.
+func (n *node) bind() (replica, serviceAddress string, err error) {
 	if n.planes.replica, err = net.Listen("tcp", n.cluster.listen); err != nil {
-		return service.WithExit(service.ExitConfig, err)
+		return "", "", service.WithExit(service.ExitConfig, err)
 	}
 	if n.planes.service, err = service.Listen(n.config, "service.address", n.config.Service.Address, n.log); err != nil {
-		return service.WithExit(service.ExitConfig, err)
+		return "", "", service.WithExit(service.ExitConfig, err)
 	}
-	address, err := n.cluster.advertised(n.planes.service)
+	if replica, err = n.cluster.advertised(n.planes.replica); err != nil {
+		return "", "", err
+	}
+	serviceAddress, err = n.cluster.advertised(n.planes.service)
+	return replica, serviceAddress, err
+}
+
+// join makes what the replicas of this process need of other processes, and gives a partition replica
+// its node id.
+func (n *node) join(id *journal.Identity) error {
+	replica, address, err := n.bind()
 	if err != nil {
 		return err
+	}
+	if err := n.openRoutes(); err != nil {
+		return err
+	}
+	if n.cluster.self == wire.FrontDoorID {
+		if err := n.register(id, replica, address); err != nil {
+			return err
+		}
 	}
 	var report journal.VoteReport
 	if n.votes, report, err = loop.OpenVotes(n.fs, ".", id.Node, n.stepped); err != nil {
@@ -45,11 +64,33 @@ func (n *node) join(id journal.Identity) (err error) {
 	for _, d := range report.Corrupt {
 		n.log.Error("votes are damaged", "file", d.File, "reason", d.Reason, "kept", d.Kept)
 	}
-	n.introduce(wire.DecodeU128(id.Node[:]), n.evidence.Session.Sequence+1, n.loops(), address)
+	n.cluster.node = n.introduction(wire.DecodeU128(id.Node[:]), address)
 	n.echoes = &loop.Echoes{}
-	n.heart, n.peers, n.routes = n.newHeart(), n.newPeers(), n.newRoutes()
-	n.router = n.findPrimaries()
+	n.heart, n.peers = n.newHeart(), n.newPeers()
 	return nil
+}
+
+// openRoutes makes the ways of requests to other processes, and follows the metadata where it is not
+// replicated here.
+func (n *node) openRoutes() error {
+	n.cluster.metrics = link.NewMetrics(n.registry)
+	n.cluster.node = n.introduction(wire.U128{}, "")
+	n.routes = n.newRoutes()
+	n.router = routing.New(routing.Config{
+		View: func() *metadata.View { return n.follower.View() }, Dial: n.routes.to,
+		Metadata: n.cluster.metadata, Roster: n.cluster.roster,
+	})
+	if n.roles.Metadata {
+		return nil
+	}
+	n.feed = n.newFollow()
+	n.follower = n.feed.client
+	select {
+	case <-n.feed.client.Ready():
+		return nil
+	case <-n.ending.Done():
+		return errors.New("stopped before any metadata replica answered")
+	}
 }
 
 // meet begins to talk to the other processes.
@@ -57,6 +98,10 @@ func (n *node) meet() {
 	n.heart.beat()
 	n.peers.serve(n.planes.replica)
 	n.routes.serve(n.planes.service)
+	if n.registrar != nil {
+		go n.keepRegistered()
+		go n.watchNodes()
+	}
 }
 
 // leave hands over what is led here and stops answering other processes.
@@ -64,11 +109,19 @@ func (n *node) leave() {
 	for _, e := range n.engines() {
 		e.Wait(e.Loop.HandOver)
 	}
-	n.routes.close()
+	if n.routes != nil {
+		n.routes.close()
+	}
 }
 
 // part ends the talk of the replica plane: the loops have stopped.
 func (n *node) part() error {
+	if n.feed != nil {
+		n.feed.client.Close()
+	}
+	if n.peers == nil {
+		return nil
+	}
 	n.heart.close()
 	n.peers.mesh.Close()
 	return n.votes.Close()
@@ -98,12 +151,12 @@ func (n *node) members() (nodes []uint8, self uint8) {
 	return n.cluster.metadata, n.cluster.index(n.cluster.metadata)
 }
 
-// findPrimaries makes the router; views come from the metadata replica once it is open.
-func (n *node) findPrimaries() *routing.Router {
-	return routing.New(routing.Config{
-		View: func() *metadata.View { return n.metadata.View() }, Dial: n.routes.to,
-		Metadata: n.cluster.metadata, Roster: n.cluster.roster,
-	})
+// placement says how partitions are spread: in a cluster of services over the nodes that register.
+func (n *node) placement() metadatareplica.Placement {
+	if n.cluster == nil || len(n.cluster.roster) > 0 {
+		return metadatareplica.Placement{}
+	}
+	return metadatareplica.Placement{Replicas: n.config.Node.ReplicationFactor, Reserved: n.cluster.metadata}
 }
 
 // Serve implements link.Service for any partition of the cluster: one attempt at the primary as far as

@@ -30,7 +30,7 @@ func (n *node) newPeers() *peers {
 // serve lets other nodes connect, and connects to them.
 func (p *peers) serve(l net.Listener) {
 	p.ready.Store(true)
-	p.mesh.SetPeers(p.node.cluster.peers)
+	p.mesh.SetPeers(p.node.cluster.others())
 	go func() {
 		if err := p.mesh.Serve(l); err != nil {
 			p.node.log.Error("replica plane ended", "error", err)

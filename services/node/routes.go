@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/metadata/feed"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -13,6 +14,7 @@ import (
 type routes struct {
 	node   *node
 	server *link.Server
+	own    *served // for requests of this process's own front-door
 
 	mu      sync.RWMutex
 	remotes map[uint8]*remote
@@ -31,7 +33,14 @@ func (n *node) newRoutes() *routes {
 
 // serve answers other processes on l.
 func (r *routes) serve(l net.Listener) {
-	r.server = link.NewServer(link.ServerConfig{Options: r.node.linkOptions(), Service: own{r.node}, Feed: r.node.feed()})
+	config := link.ServerConfig{Options: r.node.linkOptions(), Service: &served{node: r.node}}
+	if r.node.partition != nil {
+		config.Service = &served{r.node, r.node.partition.Routed()}
+	}
+	if r.node.metadata != nil && r.node.metadata.Feed() != nil {
+		config.Feed = feed.NewPlane(r.node.metadata.Feed())
+	}
+	r.server = link.NewServer(config)
 	go func() {
 		if err := r.server.Serve(l); err != nil {
 			r.node.log.Error("service plane ended", "error", err)
@@ -39,16 +48,19 @@ func (r *routes) serve(l net.Listener) {
 	}()
 }
 
-// own answers requests with the roles of this process.
-type own struct{ node *node }
+// served answers requests with the roles of this process.
+type served struct {
+	node       *node
+	partitions link.Service // nil without the role
+}
 
 // Serve implements link.Service.
-func (o own) Serve(c *link.Call) {
+func (s *served) Serve(c *link.Call) {
 	switch {
-	case c.Group == wire.MetadataGroup && o.node.metadata != nil:
-		o.node.metadata.Serve(c)
-	case c.Group != wire.MetadataGroup && o.node.partition != nil:
-		o.node.partition.Serve(c)
+	case c.Group == wire.MetadataGroup && s.node.metadata != nil:
+		s.node.metadata.Serve(c)
+	case c.Group != wire.MetadataGroup && s.partitions != nil:
+		s.partitions.Serve(c)
 	default:
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
 	}
@@ -58,7 +70,7 @@ func (o own) Serve(c *link.Call) {
 // keeps its address.
 func (r *routes) to(node uint8) link.Service {
 	if node == r.node.cluster.self {
-		return own{r.node}
+		return r.local()
 	}
 	address := r.node.serviceAddress(node)
 	r.mu.RLock()
@@ -71,6 +83,33 @@ func (r *routes) to(node uint8) link.Service {
 		return nil
 	}
 	return r.dial(node, address)
+}
+
+// local is the way to the roles of this process: no socket, no copy.
+func (r *routes) local() link.Service {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.own == nil {
+		r.own = &served{node: r.node}
+		if r.node.partition != nil {
+			r.own.partitions = r.node.partition
+		}
+	}
+	return r.own
+}
+
+// keep has a link that was made elsewhere used for a node.
+func (r *routes) keep(node uint8, address string, l *link.Remote) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.remotes[node] = &remote{address, l}
+}
+
+// remote is the link that was made for a node.
+func (r *routes) remote(node uint8) *link.Remote {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.remotes[node].link
 }
 
 func (r *routes) dial(node uint8, address string) link.Service {
@@ -110,6 +149,11 @@ func (n *node) serviceAddress(node uint8) string {
 	if a := n.cluster.services[node]; a != "" {
 		return a
 	}
+	if n.follower != nil {
+		if known := n.follower.View().Node(node); known != nil {
+			return known.Service
+		}
+	}
 	if n.peers != nil {
 		if p, ok := n.peers.mesh.Peer(node); ok {
 			return p.ServiceAddress
@@ -117,6 +161,3 @@ func (n *node) serviceAddress(node uint8) string {
 	}
 	return ""
 }
-
-// feed is what followers of this process's metadata get, nil when it has none or nobody follows.
-func (n *node) feed() link.Feed { return nil }
