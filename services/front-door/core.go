@@ -49,6 +49,9 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.index = &readIndex{core: c}
 	}
 	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
+	if deps.Router != nil {
+		c.facts.elsewhere = deps.Router.Refused
+	}
 	c.metrics.watch(c)
 	return c
 }

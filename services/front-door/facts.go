@@ -10,17 +10,25 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// facts pulls what only partition replicas know: sizes, counts, offsets. At most one request is
-// under way; whoever comes meanwhile shares the next one, so an answer is never older than its
-// request. A replica that stays silent beyond the limit is answered for with the last known facts.
+// facts pulls what only partition replicas know: sizes, counts, offsets. At most one request is under
+// way to each of them; whoever comes meanwhile shares the next one, so an answer is never older than its
+// request. A replica that stays silent beyond the limit is answered for with the last known facts, and
+// does not hold up the others.
 type facts struct {
 	partitions func(group uint64) link.Service
-	limit      time.Duration
+	// elsewhere is told that a replica does not lead a group it was asked about; nil when there is no other.
+	elsewhere func(c *link.Call, service link.Service)
+	limit     time.Duration
 
-	mu      sync.Mutex
-	running *factRound           // under way
-	coming  *factRound           // takes ids until running is done
-	known   map[uint64]link.Fact // last answers, for replicas that do not answer in time
+	mu    sync.Mutex
+	asked map[link.Service]*factSource
+	known map[uint64]link.Fact // last answers, for replicas that do not answer in time
+}
+
+// factSource is a replica that is being asked.
+type factSource struct {
+	running *factRound // under way
+	coming  *factRound // takes ids until running is done, nil: nobody waits
 }
 
 // factRound is one request for the facts of several callers.
@@ -28,23 +36,31 @@ type factRound struct {
 	ids     []uint64
 	done    chan struct{} // closed with the answer, or at the limit
 	answers map[uint64]link.Fact
+	silent  bool
 }
 
+// factPasses is how many replicas are asked about a group before the last known facts are taken.
+const factPasses = 3
+
 func newFacts(partitions func(uint64) link.Service, limit time.Duration) *facts {
-	return &facts{partitions: partitions, limit: limit, known: make(map[uint64]link.Fact)}
+	return &facts{
+		partitions: partitions, limit: limit, asked: make(map[link.Service]*factSource), known: make(map[uint64]link.Fact),
+	}
 }
 
 // get returns the facts of the groups in their order, appended to dst. A group nobody knows has the
 // zero Fact.
 func (f *facts) get(groups []uint64, dst []link.Fact) []link.Fact {
-	if len(groups) == 0 {
-		return dst
+	answers := make(map[uint64]link.Fact, len(groups))
+	rest := groups
+	for pass := 0; pass < factPasses && len(rest) > 0; pass++ {
+		rest = f.pull(rest, answers)
 	}
-	round := f.pull(groups)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.remember(answers)
 	for _, id := range groups {
-		fact, ok := round.answers[id]
+		fact, ok := answers[id]
 		if !ok {
 			fact = f.known[id]
 		}
@@ -53,77 +69,107 @@ func (f *facts) get(groups []uint64, dst []link.Fact) []link.Fact {
 	return dst
 }
 
-// pull waits for a round that started after the call and asked for groups.
-func (f *facts) pull(groups []uint64) *factRound {
-	f.mu.Lock()
-	if round := f.coming; round != nil {
-		round.ids = append(round.ids, groups...)
-		f.mu.Unlock()
-		<-round.done
-		return round
-	}
-	round := &factRound{ids: append([]uint64(nil), groups...), done: make(chan struct{}), answers: make(map[uint64]link.Fact, len(groups))}
-	before := f.running
-	if before == nil {
-		f.running = round
-		f.mu.Unlock()
-	} else {
-		f.coming = round
-		f.mu.Unlock()
-		<-before.done
-		f.mu.Lock()
-		f.running, f.coming = round, nil
-		f.mu.Unlock()
-	}
-	f.run(round)
-	f.mu.Lock()
-	if f.running == round {
-		f.running = nil
-	}
-	f.remember(round)
-	f.mu.Unlock()
-	close(round.done)
-	return round
-}
-
-// remember keeps the answers for a time when there are none. A round that asked for most of what is
-// known replaces it, so deleted partitions do not stay. f.mu is held.
-func (f *facts) remember(round *factRound) {
-	if 4*len(round.answers) > 3*len(f.known) {
-		f.known = maps.Clone(round.answers)
-		return
-	}
-	maps.Copy(f.known, round.answers)
-}
-
-// run asks every service for its groups. Who does not answer within the limit keeps its call.
-func (f *facts) run(round *factRound) {
-	asked := make(map[link.Service][]byte)
-	for _, id := range round.ids {
+// pull asks every replica for its groups at once, with rounds that start after the call. It returns the
+// groups that have to be looked for elsewhere.
+func (f *facts) pull(groups []uint64, answers map[uint64]link.Fact) (rest []uint64) {
+	ids := make(map[link.Service][]uint64)
+	for _, id := range groups {
 		if s := f.partitions(id); s != nil {
-			asked[s] = binary.LittleEndian.AppendUint64(asked[s], id)
+			ids[s] = append(ids[s], id)
 		}
 	}
-	calls := make([]*link.Call, 0, len(asked))
-	for service, ids := range asked {
-		c := link.NewCall()
-		c.Internal = link.InternalFacts
-		c.Header.Operation = wire.OpNonReplicated
-		c.Body = ids
-		c.Group = binary.LittleEndian.Uint64(ids)
-		calls = append(calls, c)
-		service.Serve(c)
+	rounds := make(map[link.Service]*factRound, len(ids))
+	for service, list := range ids {
+		rounds[service] = f.join(service, list)
 	}
+	for service, round := range rounds {
+		<-round.done
+		for _, id := range ids[service] {
+			if fact, ok := round.answers[id]; ok {
+				answers[id] = fact
+			} else if f.elsewhere != nil {
+				f.lookElsewhere(id, service, round.silent)
+				rest = append(rest, id)
+			}
+		}
+	}
+	return rest
+}
+
+func (f *facts) lookElsewhere(group uint64, service link.Service, silent bool) {
+	c := link.NewCall()
+	c.Group, c.Status, c.Reason = group, wire.CodeTransientNotAccepted, link.ReasonNotPrimary
+	if silent {
+		c.Reason = link.ReasonUnreachable
+	}
+	f.elsewhere(c, service)
+}
+
+// join adds ids to the next round of a replica, and starts it when none is under way.
+func (f *facts) join(service link.Service, ids []uint64) *factRound {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	source := f.asked[service]
+	if source == nil {
+		source = &factSource{running: newFactRound(ids)}
+		f.asked[service] = source
+		go f.ask(service, source)
+		return source.running
+	}
+	if source.coming == nil {
+		source.coming = newFactRound(nil)
+	}
+	source.coming.ids = append(source.coming.ids, ids...)
+	return source.coming
+}
+
+func newFactRound(ids []uint64) *factRound {
+	return &factRound{ids: append([]uint64(nil), ids...), done: make(chan struct{}), answers: make(map[uint64]link.Fact)}
+}
+
+// ask runs rounds with a replica as long as somebody waits for one.
+func (f *facts) ask(service link.Service, source *factSource) {
+	for round := source.running; round != nil; {
+		f.run(service, round)
+		close(round.done)
+		f.mu.Lock()
+		round, source.coming = source.coming, nil
+		if source.running = round; round == nil {
+			delete(f.asked, service)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// run asks once. A replica that does not answer within the limit keeps its call.
+func (f *facts) run(service link.Service, round *factRound) {
+	c := link.NewCall()
+	c.Internal, c.Deadline = link.InternalFacts, uint32(f.limit.Milliseconds())
+	c.Header.Operation = wire.OpNonReplicated
+	for _, id := range round.ids {
+		c.Body = binary.LittleEndian.AppendUint64(c.Body, id)
+	}
+	c.Group = round.ids[0]
+	service.Serve(c)
 	timer := time.NewTimer(f.limit)
 	defer timer.Stop()
-	for _, c := range calls {
-		select {
-		case <-c.Done():
-			round.keep(c)
-		case <-timer.C:
-			return
-		}
+	select {
+	case <-c.Done():
+		round.silent = c.Status != 0
+		round.keep(c)
+	case <-timer.C:
+		round.silent = true
 	}
+}
+
+// remember keeps the answers for a time when there are none. Who asked for most of what is known
+// replaces it, so deleted partitions do not stay. f.mu is held.
+func (f *facts) remember(answers map[uint64]link.Fact) {
+	if 4*len(answers) > 3*len(f.known) {
+		f.known = answers
+		return
+	}
+	maps.Copy(f.known, answers)
 }
 
 func (r *factRound) keep(c *link.Call) {

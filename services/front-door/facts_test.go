@@ -2,6 +2,7 @@ package frontdoor
 
 import (
 	"encoding/binary"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,8 @@ func TestFactsAreShared(t *testing.T) {
 	eventually(t, "four to wait for the next round", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return f.coming != nil && len(f.coming.ids) == 4
+		source := f.asked[h]
+		return source != nil && source.coming != nil && len(source.coming.ids) == 4
 	})
 	h.calls <- first
 	round = 1
@@ -92,4 +94,56 @@ func TestFactsWithoutAReplica(t *testing.T) {
 	if got := f.get([]uint64{5}, nil); got[0] != (link.Fact{}) {
 		t.Errorf("%+v", got)
 	}
+}
+
+// A replica that is silent costs its own facts only, and the limit once.
+func TestFactsOfOtherReplicas(t *testing.T) {
+	silent := &heldService{calls: make(chan *link.Call, 8)}
+	alive := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: id} }}
+	f := newFacts(func(group uint64) link.Service {
+		if group < 10 {
+			return silent
+		}
+		return alive
+	}, 200*time.Millisecond)
+	var group sync.WaitGroup
+	group.Go(func() { f.get([]uint64{5}, nil) })
+	<-silent.calls // its round is under way
+	group.Go(func() { alive.release() })
+	begun := time.Now()
+	if got := f.get([]uint64{15}, nil); got[0].Messages != 15 || time.Since(begun) >= 200*time.Millisecond {
+		t.Errorf("%+v after %v", got, time.Since(begun))
+	}
+	group.Wait()
+}
+
+// A group that the asked replica does not lead is asked for at the next one.
+func TestFactsElsewhere(t *testing.T) {
+	stranger := &heldService{calls: make(chan *link.Call, 8)}
+	leader := &heldService{calls: make(chan *link.Call, 8), answer: func(id uint64) link.Fact { return link.Fact{Group: id, Messages: id} }}
+	var mu sync.Mutex
+	leading := link.Service(stranger)
+	f := newFacts(func(uint64) link.Service {
+		mu.Lock()
+		defer mu.Unlock()
+		return leading
+	}, time.Minute)
+	f.elsewhere = func(c *link.Call, s link.Service) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Group != 15 || c.Reason != link.ReasonNotPrimary || s != link.Service(stranger) {
+			t.Errorf("group %d is elsewhere: %v", c.Group, c.Reason)
+		}
+		leading = leader
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		c := <-stranger.calls
+		c.Finish()
+		leader.release()
+	})
+	if got := f.get([]uint64{15}, nil); got[0].Messages != 15 {
+		t.Errorf("%+v", got)
+	}
+	group.Wait()
 }

@@ -206,17 +206,27 @@ func (r *Replica) answer(e *loop.Engine, c *link.Call) {
 	}
 }
 
-// answerFacts appends the facts of the asked groups, or of all, that this loop hosts.
+// answerFacts appends the facts of the asked groups, or of all, that this loop leads.
 func (r *Replica) answerFacts(e *loop.Engine, c *link.Call) {
 	if len(c.Body) == 0 {
 		for _, p := range r.of(e) {
-			c.Out = link.AppendFact(c.Out, p.fact())
+			if p.leads() {
+				c.Out = link.AppendFact(c.Out, p.fact())
+			}
 		}
 		return
 	}
 	for ids := c.Body; len(ids) >= 8; ids = ids[8:] {
-		if p := r.find(binary.LittleEndian.Uint64(ids)); p != nil && p.engine == e {
+		id := binary.LittleEndian.Uint64(ids)
+		p := r.find(id)
+		switch {
+		case r.Engine(id) != e:
+		case p != nil && p.leads():
 			c.Out = link.AppendFact(c.Out, p.fact())
+		case p == nil && r.shared(id):
+			r.hostFor(e, id) // somebody has to ask the group who leads
+		case p == nil:
+			c.Out = link.AppendFact(c.Out, link.Fact{Group: id})
 		}
 	}
 }

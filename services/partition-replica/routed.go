@@ -70,6 +70,12 @@ func (r *Replica) hosts(v *metadata.View, group uint64) bool {
 	return member
 }
 
+// leads reports whether this process may answer for the partition.
+func (p *Partition) leads() bool {
+	ok, _ := p.group.Serves(p.engine.Tick(), p.replica.config.Engine.Echoes)
+	return ok
+}
+
 // reach returns once the metadata has applied op here, or false after limit.
 func (r *Replica) reach(op uint64, limit time.Duration) bool {
 	timeout := time.NewTimer(limit)
