@@ -84,6 +84,7 @@ func (d *dialing) explain(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
+	d.options.Metrics.failed.WithLabelValues(d.plane).Inc()
 	var r *refusal
 	if errors.As(err, &r) {
 		d.options.Metrics.refused.WithLabelValues(d.plane, r.reason).Inc()

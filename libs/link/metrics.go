@@ -16,6 +16,7 @@ type Metrics struct {
 	dropped     *prometheus.CounterVec // plane, lane, reason
 	refused     *prometheus.CounterVec // plane, reason
 	reconnects  *prometheus.CounterVec // plane
+	failed      *prometheus.CounterVec // plane
 	connections *prometheus.GaugeVec   // plane
 }
 
@@ -30,10 +31,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		dropped:     counter("dropped_frames_total", "Frames between processes that were not sent or not taken.", "plane", "lane", "reason"),
 		refused:     counter("refused_connections_total", "Connections between processes that failed to prove who they are, or broke a rule.", "plane", "reason"),
 		reconnects:  counter("reconnects_total", "Connections made again after they were lost.", "plane"),
+		failed:      counter("failed_dials_total", "Attempts to connect to another process that came to nothing.", "plane"),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "whippet_link_connections", Help: "Open connections between processes."}, []string{"plane"}),
 	}
 	if registry != nil {
-		registry.MustRegister(m.frames, m.bytes, m.dropped, m.refused, m.reconnects, m.connections)
+		registry.MustRegister(m.frames, m.bytes, m.dropped, m.refused, m.reconnects, m.failed, m.connections)
 	}
 	return m
 }
