@@ -28,6 +28,7 @@ func BenchmarkWrite(b *testing.B) {
 				if err := j.Write(r); err != nil {
 					b.Fatal(err)
 				}
+				r.Records[0].Op++
 			}
 		})
 	}
@@ -48,6 +49,9 @@ func BenchmarkWriteGroups(b *testing.B) {
 	for b.Loop() {
 		if err := j.Write(r); err != nil {
 			b.Fatal(err)
+		}
+		for i := range r.Records {
+			r.Records[i].Op++
 		}
 	}
 }

@@ -43,6 +43,7 @@ func crashAt(t *testing.T, seed uint64, k, steps int, power, synced bool) {
 		}
 	}()
 	r := newRig(t, seed, synced)
+	r.reads = k%5 == 0
 	r.disk.CrashAt(k, power)
 	if err := r.run(steps); err != errCrash {
 		t.Fatalf("call %d: %v", k, err)

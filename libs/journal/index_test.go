@@ -27,6 +27,7 @@ func TestReadModel(t *testing.T) {
 			}
 			for seed := range uint64(12) {
 				r := newRig(t, seed, false)
+				r.reads = true
 				for range 5 {
 					if err := r.run(150); err != nil {
 						t.Fatal(err)
@@ -147,7 +148,7 @@ func TestReadBeside(t *testing.T) {
 		})
 	}
 	op := uint64(0)
-	for round := 0; (round < 1500 || reads.Load() < 2000) && !t.Failed(); round++ {
+	for round := 0; (round < 700 || reads.Load() < 1000) && !t.Failed(); round++ {
 		op++
 		if err := j.Write(&Round{Records: []Record{prepare(1, op, 100), prepare(2, uint64(round)+1, 20)}}); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func TestVotesTurnCrash(t *testing.T) {
 			if err != nil {
 				return 0
 			}
-			for view := range uint32(60) {
+			for view := range uint32(25) {
 				if v.Save(turn(groups, view+1, uint64(view/7))) != nil {
 					break
 				}
