@@ -84,6 +84,16 @@ func (c *claims) claimed(client wire.U128, session, now uint64) uint64 {
 	return a.since
 }
 
+// holds reports whether a front-door that is up holds the client's session.
+func (c *claims) holds(client *metadata.Client, now, limit uint64) bool {
+	one, ok := c.held[client.ID]
+	if !ok || one.session != client.Epoch {
+		return false
+	}
+	d := c.doors[one.door]
+	return d != nil && now < d.heard+limit
+}
+
 // tidy forgets front-doors that have been silent for long, what they held, and clients that are not in the
 // table any more.
 func (c *claims) tidy(v *metadata.View, now, limit uint64) {
@@ -117,6 +127,9 @@ func (r *Replica) takeClaims(c *link.Call) {
 	c.Finish()
 }
 
+// claimLimit is how long a session may go unclaimed, µs.
+func (r *Replica) claimLimit() uint64 { return uint64(r.config.SessionClaim.Microseconds()) }
+
 // logoutAbandoned ends the sessions nobody claims, as far as there is room; the rest waits for the next
 // look, and so does a client with an op in flight: a Logout names no session and would end the one that
 // a Register in front of it opens.
@@ -124,8 +137,7 @@ func (r *Replica) logoutAbandoned() {
 	if !r.primary {
 		return
 	}
-	limit := uint64(r.config.SessionClaim.Microseconds())
-	for _, client := range r.claims.abandoned(r.current, r.engine.Now(), limit) {
+	for _, client := range r.claims.abandoned(r.current, r.engine.Now(), r.claimLimit()) {
 		if r.pipelined[client] == 0 {
 			r.own(wire.OpLogout, client, noRequest, make([]byte, wire.HeaderSize))
 		}

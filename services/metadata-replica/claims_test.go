@@ -129,3 +129,25 @@ func TestClaimsInSequence(t *testing.T) {
 		t.Errorf("status %v", c.Status)
 	}
 }
+
+// A full table refuses newcomers before it gives up a session that a front-door holds.
+func TestClaimedSessionsStayInAFullTable(t *testing.T) {
+	r := &roster{t: t, now: started}
+	r.Replica = openWith(t, vfs.NewMem(1), func(c *Config) {
+		c.Claims, c.SessionClaim, c.Limits.Clients = true, 30*time.Second, 2
+		c.Engine.Clock = func() uint64 { return r.now }
+	})
+	a, b := wire.U128{Lo: 1}, wire.U128{Lo: 2}
+	session := serve(t, r.Replica, login(a)).Op
+	serve(t, r.Replica, login(b))
+	r.claim(link.Claims{Door: 1, Held: []link.Claim{{Client: a, Session: session}}})
+	newcomer := login(wire.U128{Lo: 3})
+	if r.Serve(newcomer); newcomer.Status != wire.CodeTransientNotAccepted {
+		t.Errorf("status %v", newcomer.Status)
+	}
+	r.now += claimLimit // the front-door is silent
+	serve(t, r.Replica, login(wire.U128{Lo: 3}))
+	if r.View().Client(a) != nil || r.View().Client(b) == nil {
+		t.Error("another session than the quietest left")
+	}
+}

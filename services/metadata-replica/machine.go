@@ -63,9 +63,15 @@ func proposal(op wire.Operation, client wire.U128, request uint64, user uint32, 
 func (r *Replica) settled(c *link.Call, v *metadata.View) bool {
 	verdict := v.PreflightRequest(&c.Header)
 	switch verdict.Action {
-	case metadata.ActionAdmit, metadata.ActionFull:
-		// A full table makes room: the quietest client leaves, its request numbers are remembered.
+	case metadata.ActionAdmit:
 		return true
+	case metadata.ActionFull:
+		// A full table makes room: the quietest client leaves, its request numbers are remembered. One that a
+		// front-door holds does not.
+		if !r.claims.holds(v.Client(verdict.Victim), r.engine.Now(), r.claimLimit()) {
+			return true
+		}
+		c.Refuse(verdict.Code, link.ReasonBusy)
 	case metadata.ActionReplay:
 		rh := &verdict.Reply.Header
 		c.ReplyOp, c.Op, c.Commit, c.Time, c.View = rh.Operation, rh.Op, rh.Commit, rh.Timestamp, rh.View

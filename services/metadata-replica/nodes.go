@@ -113,6 +113,30 @@ func (r *Replica) nodeAlive(c *link.Call) {
 	c.Finish()
 }
 
+// census counts the registered nodes, those of them that give no sign of life, and the copies these hold.
+func (n *nodes) census(v *metadata.View, now uint64) (registered, down, copies int) {
+	n.load.follow(v)
+	for id := range v.Nodes() {
+		registered++
+		if !n.alive(id, now) {
+			down++
+			copies += n.load.hosts[id]
+		}
+	}
+	return registered, down, copies
+}
+
+// count shows the census, as only the primary can take it.
+func (r *Replica) count() {
+	registered, down, copies := 0, 0, 0
+	if r.primary {
+		registered, down, copies = r.nodes.census(r.current, r.engine.Now())
+	}
+	r.metrics.nodes.Set(float64(registered))
+	r.metrics.down.Set(float64(down))
+	r.metrics.copies.Set(float64(copies))
+}
+
 // freePlaces proposes to forget the nodes that are gone.
 func (r *Replica) freePlaces() {
 	if !r.primary {

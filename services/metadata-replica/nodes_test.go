@@ -170,6 +170,9 @@ func TestPlacesAreFreed(t *testing.T) {
 	if got := there(); !slices.Equal(got, []uint8{holder.ID}) {
 		t.Errorf("%v are left", got)
 	}
+	if n, down, copies := r.nodes.census(r.View(), r.now); n != 1 || down != 1 || copies != 1 {
+		t.Errorf("%v nodes, %v down with %v copies", n, down, copies)
+	}
 }
 
 // Copies are spread by load, leaders too, and a node that is down gets nothing.

@@ -130,7 +130,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
-	if len(config.Nodes) <= 1 { // elsewhere sessions outlive this process
+	if len(config.Nodes) <= 1 && !config.Claims { // elsewhere sessions outlive this process
 		for id, c := range r.current.Clients() {
 			r.unclaimed[id] = c.Epoch
 		}
