@@ -8,7 +8,8 @@
 //
 // # Log
 //
-// A log file is named wal-<first LSN>, preallocated and recycled. An LSN is a byte position in the
+// A log file is named wal-<first LSN>, preallocated and recycled; a log that is written a lot gets files
+// whose blocks were written before (Prepare), so that its syncs change no metadata. An LSN is a byte position in the
 // log: the record at offset o of the file with first LSN f has LSN f+o and carries it, so bytes of a
 // file's earlier life are never taken for records. A record is a 56-byte header, a payload padded to
 // 8 bytes and a 32-byte footer. Header and payload have separate checksums and the footer repeats
