@@ -16,6 +16,9 @@ func (h *history) truncated(m *member, from uint64) {
 		}
 		break
 	}
+	if view := m.out.AdoptView; view != 0 { // that view began without these ops: nobody committed them
+		h.promises[m.n.id] = slices.DeleteFunc(h.promises[m.n.id], func(p promise) bool { return p.op >= from && p.view < view })
+	}
 }
 
 // lookForLoss finds the oldest committed op that no node holds. Only power cuts can make one, in groups

@@ -93,15 +93,33 @@ func (n *network) corrupted(frame []byte) []byte {
 }
 
 // reset loses what is on its way from one node to another.
-func (n *network) reset(from, to int) { n.links[from][to].epoch++ }
+func (n *network) reset(from, to int) {
+	n.links[from][to].epoch++
+	n.reconnect(from, to)
+}
+
+// reconnect tells both ends of a new connection: what was sent before may be lost.
+func (n *network) reconnect(from, to int) {
+	if from == to {
+		return
+	}
+	n.w.after(n.delay.between(millisecond, 50*millisecond), func() {
+		a, b := n.w.nodes[from], n.w.nodes[to]
+		a.tell(func() { a.heart.connected(to) })
+		b.tell(func() { b.heart.connected(from) })
+	})
+}
 
 // cut stops a link for a while.
 func (n *network) cut(from, to int, duration uint64) {
 	l := &n.links[from][to]
 	l.cuts++
 	n.w.after(duration, func() {
-		if l.cuts > 0 {
-			l.cuts--
+		if l.cuts == 0 {
+			return // healed before its time
+		}
+		if l.cuts--; l.cuts == 0 {
+			n.reconnect(from, to)
 		}
 	})
 }
@@ -127,6 +145,7 @@ func (n *network) heal() {
 	for i := range n.links {
 		for j := range n.links[i] {
 			n.links[i][j].cuts = 0
+			n.reconnect(i, j)
 		}
 	}
 }

@@ -105,6 +105,9 @@ func (h *heart) event(e *pulse.Event) {
 				m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(view)})
 			}
 			if h.n.w.nodes[node].gone[group] { // another node now: it never speaks for this member
+				if !*told {
+					h.die(m, index)
+				}
 				continue
 			}
 			*told = false
@@ -116,11 +119,22 @@ func (h *heart) event(e *pulse.Event) {
 		case pulse.EventNewEpoch:
 			h.die(m, index)
 		case pulse.EventMismatch:
-			m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
+			if !*told {
+				m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
+			}
 		case pulse.EventView:
 			if m.spec.metadata() {
 				m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(e.View)})
 			}
+		}
+	}
+}
+
+// connected is a new connection to a node that is not dead.
+func (h *heart) connected(node int) {
+	for group, m := range h.n.members {
+		if index := h.n.w.memberOf(group, node); m != nil && index >= 0 && !h.dead[group][index] {
+			m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
 		}
 	}
 }

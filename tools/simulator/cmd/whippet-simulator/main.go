@@ -29,7 +29,7 @@ func main() {
 		Use: "whippet-simulator", Short: "Consensus groups in one thread from one seed", Version: version,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), replayCommand())
+	root.AddCommand(runCommand(), replayCommand(), mutationsCommand())
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errFailed) {
 			fmt.Fprintln(os.Stderr, "whippet-simulator:", err)

@@ -1,0 +1,93 @@
+package mutation
+
+// core is where most breaks are.
+const core = "libs/vsr/"
+
+// Table is all deliberate breaks.
+var Table = []Mutation{
+	{"an ack too few commits", core + "ack.go", []Change{
+		{"if bits.OnesCount32(r.tail.at(next).acks) < r.quorums.Replication {", "if bits.OnesCount32(r.tail.at(next).acks) < r.quorums.Replication-1 {"},
+	}, "safety", 50},
+	{"a vote too few starts a view", core + "merge.go", []Change{
+		{"len(m.voters) >= rules.Quorums.ViewChange:", "len(m.voters) >= rules.Quorums.ViewChange-1:"},
+	}, "safety", 300},
+	{"a nack too few cuts an op", core + "merge.go", []Change{
+		{"case nacks >= m.rules.Quorums.Nack:", "case nacks >= m.rules.Quorums.Nack-1:"},
+	}, "safety", 300},
+	{"acks leave before the entry is durable", core + "ack.go", []Change{
+		{"if r.held <= r.acked || !r.mayAck() {", "if r.tail.head <= r.acked || !r.mayAck() {"},
+		{"\tr.acked = r.held\n\tr.sendOk(r.held, out)", "\tr.acked = r.tail.head\n\tr.sendOk(r.tail.head, out)"},
+	}, "safety", 50},
+	{"acks of an older view count", core + "adopt.go", []Change{
+		{"r.tail.at(op).acks = 1 << r.group.Self", "r.tail.at(op).acks |= 1 << r.group.Self"},
+	}, "safety", 1000},
+	{"what others committed is applied before it is held", core + "ack.go", []Change{
+		{"to := min(r.known, r.held); to > r.committed", "to := min(r.known, r.tail.head); to > r.committed"},
+	}, "safety", 100},
+	{"an own entry counts as the view's without its identity", core + "adopt.go", []Change{
+		{"return own != nil && h != nil && own.Checksum == h.Checksum", "return own != nil && h != nil"},
+	}, "liveness", 300},
+	{"a repaired entry counts as the view's without its identity", core + "repair.go", []Change{
+		{"\treturn h.View == r.view\n", "\treturn true\n"},
+	}, "liveness", 1000},
+	{"the parent of a prepare is not compared", core + "backup.go", []Change{
+		{"\tcase !r.tail.precedes(h):", "\tcase false:"},
+	}, "liveness", 1000},
+	{"flagged votes count", core + "merge.go", []Change{
+		{"if !reports[i].Suspect {", "if i >= 0 {"},
+	}, "power", 300},
+	{"a suspect member votes unflagged", core + "suffix.go", []Change{
+		{"Suspect: r.state != Whole}", "Suspect: r.state == Empty}"},
+	}, "power", 100},
+	{"a suspect member acknowledges", core + "ack.go", []Change{
+		{"r.state == Whole && r.saved.Whole && !r.transfer", "!r.transfer"},
+	}, "power", 100},
+	{"the suspect epoch is forgotten by the next start", "tools/simulator/node.go", []Change{
+		{"\tif d.session.open && d.session.boot != d.boot {\n\t\td.session.epoch++\n", "\tif d.session.open && d.session.boot != d.boot {\n\t\td.session.epoch++\n\t\tdefer func() { d.session.epoch-- }()\n"},
+	}, "power", 300},
+	{"the merge goes by the first vote that arrived", core + "merge.go", []Change{
+		{"\t\tm.logView = max(m.logView, r.LogView)\n", "\t\tm.logView = m.voters[0].LogView + 0*r.LogView\n"},
+	}, "liveness", 300},
+	{"the incarnation of an answer is ignored", core + "recovery.go", []Change{
+		{"\treturn r.state == Suspect && h.View > r.rejoin.bootView\n", "\treturn true\n"},
+	}, "power", 2000},
+	{"frames leave before the vote is saved", core + "replica.go", []Change{
+		{"return r.saved.View == r.view && r.saved.LogView == r.logView }", "return true }"},
+	}, "safety", 50},
+	{"headers of a view are not stored before its number is voted with", core + "adopt.go", []Change{
+		{"missing := p.head > r.tail.head && p.newer && !p.stored", "missing := false"},
+	}, "liveness", 1000},
+	{"a log view is voted with before its log is held", core + "adopt.go", []Change{
+		{"if !r.store(out) || r.storing || r.held < r.tail.head {", "if !r.store(out) || r.storing {"},
+	}, "power", 1000},
+	{"the cut of an adoption reaches below the commit point", core + "adopt.go", []Change{
+		{"\tif op <= r.committed {\n\t\treturn r.matched(r.committed)", "\tif op <= r.committed {\n\t\treturn r.matched(max(r.committed, 1) - 1)"},
+	}, "liveness", 300},
+	{"adopted headers are nacked", core + "suffix.go", []Change{
+		{"} else if h := named(r.names, op); h != nil {\n\t\t\td.Suffix = append(d.Suffix, *h)\n", "} else if h := named(r.names, op); h != nil {\n\t\t\td.Suffix = append(d.Suffix, *h)\n\t\t\td.Nack = d.Nack.WithBit(i)\n"},
+	}, "liveness", 2000},
+	{"adopted headers are not named", core + "suffix.go", []Change{
+		{"\tif len(r.names) > 0 {\n\t\td.Head = max(d.Head, r.names[0].Op)\n\t}\n", ""},
+	}, "liveness", 2000},
+	{"a number that was sent is used again", core + "writefail.go", []Change{
+		{"\t\tr.truncate(in.Op, out)\n\t\tr.handOver(out)\n", "\t\tr.truncate(in.Op, out)\n"},
+	}, "liveness", 300},
+	{"a restarted primary goes on in its view", core + "recovery.go", []Change{
+		{"\tr.status = statusRecovering\n\tr.rejoin =", "\tif r.leader() != r.group.Self {\n\t\tr.status = statusRecovering\n\t}\n\tr.rejoin ="},
+	}, "safety", 100},
+	{"promises of the life before are not kept", core + "viewchange.go", []Change{
+		{"r.now < r.rejoin.started+lifeBeforeVote:", "false:"},
+	}, "safety", 2000},
+	{"members leave a view whose primary they hear", core + "viewchange.go", []Change{
+		{"\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn false\n", "\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn true\n"},
+	}, "safety", 2000},
+	{"a new primary answers before it has what it inherited", core + "replica.go", []Change{
+		{"return r.Primary() && r.applied >= r.start }", "return r.Primary() }"},
+	}, "safety", 1000},
+	{"two requests of a client are in flight", core + "prepare.go", []Change{
+		{"if r.tail.at(op).header.Client == q.Client {", "if r.tail.at(op).header.Client == q.Client && op == 0 {"},
+	}, "safety", 300},
+	{"prepares go back in time with the clock", core + "prepare.go", []Change{
+		{"r.timeFloor = max(in.Now, r.timeFloor+1)", "r.timeFloor = in.Now"},
+	}, "safety", 100},
+}
