@@ -140,6 +140,7 @@ func TestImpersonation(t *testing.T) {
 	})
 
 	first := intruder(t, victim.address, 1, 9, Control)
+	attached(t, victim, 1, Control)
 	o, _ := testOptions(t, 1)
 	o.fill()
 	o.Node.UUID.Lo++
@@ -154,12 +155,19 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
+// attached waits until a node's lane is in use: its dialing side knows earlier.
+func attached(t *testing.T, victim *member, node uint8, at Lane) {
+	t.Helper()
+	until(t, "lane in use", func() bool { return victim.mesh.peers[node].Load().lanes[at].Load() != nil })
+}
+
 // TestForeignLanes: a data lane belongs to the process of the control lane.
 func TestForeignLanes(t *testing.T) {
 	victim := newMember(t, 9, nil)
 	victim.mesh.SetPeers(map[uint8]string{1: ""})
 	closedBy(t, intruder(t, victim.address, 1, 9, Data(0))) // there is none
 	control := intruder(t, victim.address, 1, 9, Control)
+	attached(t, victim, 1, Control)
 	closedBy(t, intruder(t, victim.address, 1, 9, Data(5))) // the pair has two
 	for name, change := range map[string]func(*Node){
 		"another life":    func(n *Node) { n.Epoch++ },

@@ -237,9 +237,14 @@ func TestCallWithoutAnswer(t *testing.T) {
 	t.Run("deadline", func(t *testing.T) {
 		p := newPlane(t, service)
 		c := sampleCall()
-		c.Deadline = 60
-		refused("deadline", ask(t, p.remote, c), wire.CodeTransientNotCommitted, ReasonUnreachable)
+		p.remote.Serve(c)
 		late := within(t, "call at the service", seen)
+		if late.Deadline != c.Deadline {
+			t.Errorf("the service knows of %d ms", late.Deadline)
+		}
+		timeIsUp(p.remote)
+		within(t, "end at the deadline", c.Done())
+		refused("deadline", c, wire.CodeTransientNotCommitted, ReasonUnreachable)
 		c = sampleCall()
 		p.remote.Serve(c) // has the place of the one before
 		next := within(t, "next call", seen)
@@ -315,8 +320,8 @@ func TestCallsBehindStuckWrite(t *testing.T) {
 	p.dial(t, nil)
 	conn := within(t, "connection", conns)
 	stuck, behind := sampleCall(), sampleCall()
-	stuck.Body, stuck.Deadline = make([]byte, 31<<20), 60
-	behind.Body, behind.Deadline = make([]byte, 100_000), 60
+	stuck.Body = make([]byte, 31<<20)
+	behind.Body = make([]byte, 100_000)
 	p.remote.Serve(stuck)
 	until(t, "the writer has the first call", func() bool {
 		l := p.remote.line.Load()
@@ -325,6 +330,7 @@ func TestCallsBehindStuckWrite(t *testing.T) {
 		return l.slots[0].state == writing
 	})
 	p.remote.Serve(behind)
+	timeIsUp(p.remote)
 	within(t, "end of the second call", behind.Done())
 	if behind.Status != wire.CodeTransientNotAccepted || behind.Reason != ReasonBusy {
 		t.Errorf("behind: status %v, reason %d", behind.Status, behind.Reason)
@@ -353,6 +359,16 @@ func TestCallsBehindStuckWrite(t *testing.T) {
 	within(t, "end of the first call", stuck.Done())
 	if stuck.Status != wire.CodeTransientNotCommitted {
 		t.Errorf("stuck: status %v", stuck.Status)
+	}
+}
+
+// timeIsUp lets the deadline of all calls under way pass.
+func timeIsUp(r *Remote) {
+	l := r.line.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.slots {
+		l.slots[i].deadline = time.Time{}
 	}
 }
 
@@ -386,9 +402,9 @@ func TestSilentService(t *testing.T) {
 	within(t, "down", p.down)
 
 	alive := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), nil)
-	alive.dial(t, func(c *RemoteConfig) { c.Silence = time.Second })
+	alive.dial(t, nil)
 	line := alive.remote.line.Load()
-	until(t, "signs of life come without calls", func() bool { return line.heard.Load() >= 3 })
+	until(t, "signs of life come without calls", func() bool { return line.heard.Load() >= 1 })
 	if len(alive.down) > 0 {
 		t.Error("an idle connection was given up")
 	}
