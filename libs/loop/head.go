@@ -1,6 +1,9 @@
 package loop
 
-import "github.com/whippet-mq/whippet/libs/vsr"
+import (
+	"github.com/whippet-mq/whippet/libs/vsr"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
 
 // Head is the highest op of the group's log, committed or not. Called in a turn.
 func (g *Group) Head() uint64 { return g.core.Head().Op }
@@ -10,3 +13,6 @@ func (g *Group) Head() uint64 { return g.core.Head().Op }
 func (g *Group) Hears(now vsr.Tick, e *Echoes) bool {
 	return g.peers == nil || e.reached(g.peers, now)
 }
+
+// Last is the header of the highest applied op, with op 0 while there is none. Called in a turn.
+func (g *Group) Last() wire.PrepareHeader { return g.applied }

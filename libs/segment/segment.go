@@ -30,6 +30,17 @@ func (l *life) end() {
 	l.ended.Store(true)
 }
 
+// Dir is the directory of the segments of one generation, between two purges, below that of a partition.
+func Dir(dir string, generation uint64) string { return lifeDir(dir, generation) }
+
+// FileName is the name of the segment that begins with the message at base.
+func FileName(base uint64) string { return fmt.Sprintf("%020d.log", base) }
+
+// Path is the file of a segment.
+func Path(dir string, generation, base uint64) string {
+	return path.Join(lifeDir(dir, generation), FileName(base))
+}
+
 func lifeDir(dir string, generation uint64) string {
 	return path.Join(dir, fmt.Sprintf("%010d", generation))
 }
@@ -61,7 +72,7 @@ type segment struct {
 }
 
 func newSegment(l *life, base uint64) *segment {
-	return &segment{life: l, base: base, path: path.Join(l.dir, fmt.Sprintf("%020d.log", base))}
+	return &segment{life: l, base: base, path: path.Join(l.dir, FileName(base))}
 }
 
 func (s *segment) indexPath() string {

@@ -95,9 +95,10 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 	if g.Image != nil {
 		image = g.Image.State
 	}
-	st, offsets, err := decodeImage(image)
+	st, offsets, home, err := decodeImage(image)
 	if err == nil {
 		p.offsets = offsets
+		p.settleIn(home)
 		p.log, _, err = segment.Open(r.fs, p.dir, r.options(p), st)
 	}
 	if err != nil {
@@ -150,9 +151,17 @@ func asDamage(p *Partition, err error) *segment.Damage {
 func (r *Replica) newPartition(e *loop.Engine, id uint64) *Partition {
 	p := &Partition{replica: r, engine: e, id: id, offsets: newOffsets()}
 	p.stream, p.topic, p.number, _ = wire.SplitGroupID(id)
-	p.dir = fmt.Sprintf("%s/%016x", groupsDir, id)
+	p.settleIn(0)
 	p.propose = p.proposeAutoCommits
 	return p
+}
+
+// homeDir is a directory of a partition: the first one, or that of a state that was installed.
+func homeDir(id uint64, home uint32) string {
+	if home == 0 {
+		return fmt.Sprintf("%s/%016x", groupsDir, id)
+	}
+	return fmt.Sprintf("%s/%016x.%d", groupsDir, id, home)
 }
 
 func (r *Replica) options(p *Partition) segment.Options {

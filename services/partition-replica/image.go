@@ -10,43 +10,55 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// Image implements loop.Machine. Layout: length u32 and bytes of the segment state, then the
-// offset table.
+// Image implements loop.Machine. Layout: length u32 and bytes of the segment state, the offset table, and,
+// unless it is 0, the number of the partition's directory u32.
 func (p *Partition) Image() loop.Image {
 	p.Settle() // the image covers every applied op
 	cp := p.log.Checkpoint()
-	offsets := p.offsets.appendTo(nil)
+	offsets, home := p.offsets.appendTo(nil), p.home
 	return loop.Image{Run: cp.Run, Encode: func(dst []byte) []byte {
-		at := len(dst)
-		dst = cp.State.Append(append(dst, 0, 0, 0, 0))
-		binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
-		return append(dst, offsets...)
+		return encodeImage(dst, &cp.State, offsets, home)
 	}, Done: func(err error) {
 		p.runRemoval(p.log.Checkpointed(cp, err))
 		p.replica.fileFailed(p, err)
+		if err == nil {
+			p.forgetFormer()
+		}
 	}}
+}
+
+func encodeImage(dst []byte, st *segment.State, offsets []byte, home uint32) []byte {
+	at := len(dst)
+	dst = st.Append(append(dst, 0, 0, 0, 0))
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	if dst = append(dst, offsets...); home > 0 {
+		dst = binary.LittleEndian.AppendUint32(dst, home)
+	}
+	return dst
 }
 
 var errShortImage = errors.New("partition: checkpoint image is cut short")
 
-func decodeImage(b []byte) (segment.State, *offsets, error) {
+func decodeImage(b []byte) (st segment.State, o *offsets, home uint32, err error) {
 	if len(b) == 0 {
-		return segment.State{}, newOffsets(), nil
+		return segment.State{}, newOffsets(), 0, nil
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
-		return segment.State{}, nil, errShortImage
+		return segment.State{}, nil, 0, errShortImage
 	}
 	n := int(binary.LittleEndian.Uint32(b)) + 4
-	st, err := segment.DecodeState(b[4:n])
-	if err != nil {
-		return segment.State{}, nil, err
+	if st, err = segment.DecodeState(b[4:n]); err != nil {
+		return segment.State{}, nil, 0, err
 	}
-	o, _, err := decodeOffsets(b[n:])
+	o, rest, err := decodeOffsets(b[n:])
 	if err != nil {
-		return segment.State{}, nil, err
+		return segment.State{}, nil, 0, err
+	}
+	if len(rest) >= 4 {
+		home = binary.LittleEndian.Uint32(rest)
 	}
 	o.generation = st.Generation
-	return st, o, nil
+	return st, o, home, nil
 }
 
 // Replay implements loop.Machine.

@@ -7,6 +7,7 @@ type metrics struct {
 	messages, polled                prometheus.Counter
 	fenced, quarantined, fileErrors prometheus.Counter
 	lossStarts, lossOps             prometheus.Counter
+	transfers, transfersFailed      prometheus.Counter
 	partitions, diskLow             prometheus.Gauge
 }
 
@@ -18,16 +19,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	m := &metrics{
-		messages:    counter("whippet_messages_committed_total", "Messages committed by partitions of this process."),
-		polled:      counter("whippet_polled_bytes_total", "Bytes of batches answered to polls."),
-		fenced:      counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),
-		quarantined: counter("whippet_partition_quarantined_total", "Partitions kept on disk although the metadata does not know them."),
-		fileErrors:  counter("whippet_segment_write_errors_total", "Background segment writes that failed and are repeated."),
-		lossStarts:  counter("whippet_accepted_loss_starts_total", "Starts after which acknowledged ops of the last second before a power cut may be missing."),
-		lossOps:     counter("whippet_accepted_loss_ops_total", "Ops that are known to be lost in a power cut; what left no trace is not in it."),
-		partitions:  gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
-		diskLow:     gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
+		messages:        counter("whippet_messages_committed_total", "Messages committed by partitions of this process."),
+		polled:          counter("whippet_polled_bytes_total", "Bytes of batches answered to polls."),
+		fenced:          counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),
+		quarantined:     counter("whippet_partition_quarantined_total", "Partitions kept on disk although the metadata does not know them."),
+		fileErrors:      counter("whippet_segment_write_errors_total", "Background segment writes that failed and are repeated."),
+		lossStarts:      counter("whippet_accepted_loss_starts_total", "Starts after which acknowledged ops of the last second before a power cut may be missing."),
+		lossOps:         counter("whippet_accepted_loss_ops_total", "Ops that are known to be lost in a power cut; what left no trace is not in it."),
+		transfers:       counter("whippet_transfers_total", "States of partitions fetched from another member because the log no longer reached back."),
+		transfersFailed: counter("whippet_transfers_failed_total", "Attempts to fetch a state that brought nothing; they are repeated."),
+		partitions:      gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
+		diskLow:         gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}
-	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.partitions, m.diskLow)
+	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.partitions, m.diskLow)
 	return m
 }

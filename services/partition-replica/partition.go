@@ -18,6 +18,8 @@ type Partition struct {
 	engine  *loop.Engine
 	id      uint64 // group id
 	dir     string
+	home    uint32 // number of dir: states installed so far
+	former  string // dir of the state before, until a checkpoint does without it
 	stream  uint32
 	topic   uint32
 	number  uint32

@@ -57,19 +57,20 @@ type Deps struct {
 
 // Replica hosts the partitions of this process. It implements link.Service.
 type Replica struct {
-	config   Config
-	fs       vfs.FS
-	follower Follower
-	pool     *buffer.Pool
-	log      hclog.Logger
-	metrics  *metrics
-	files    *segment.Files
-	engines  []*loop.Engine
-	space    space
-	tight    bool // of maintain: sends are refused for lack of space
-	diskLow  func(bool)
-	fatal    func(status int, reason error)
-	seen     *metadata.View // last view Follow looked at
+	config    Config
+	fs        vfs.FS
+	follower  Follower
+	pool      *buffer.Pool
+	log       hclog.Logger
+	metrics   *metrics
+	files     *segment.Files
+	engines   []*loop.Engine
+	space     space
+	tight     bool // of maintain: sends are refused for lack of space
+	diskLow   func(bool)
+	fatal     func(status int, reason error)
+	seen      *metadata.View // last view Follow looked at
+	transfers *transfers     // nil where every group has one member
 
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition
@@ -100,6 +101,8 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	if err := r.openEngines(deps); err != nil {
 		return nil, err
 	}
+	r.dropStrays()
+	r.openTransfers()
 	return r, nil
 }
 
@@ -121,6 +124,9 @@ func (r *Replica) Start() {
 func (r *Replica) Close(limit time.Duration) error {
 	close(r.stop)
 	r.gone.Wait()
+	if r.transfers != nil {
+		r.transfers.close()
+	}
 	var first error
 	for _, e := range r.engines {
 		if err := e.Close(limit); err != nil && first == nil {

@@ -1,0 +1,294 @@
+package partitionreplica
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/loop"
+	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/transfer"
+	"github.com/whippet-mq/whippet/libs/vfs"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// Bounds of state transfers of one process (design-arguments 26).
+const (
+	fetchesAtOnce = 2
+	chunksWaiting = 64
+)
+
+// transfers moves the states of partitions between the nodes that host them, when a log no longer
+// reaches back to what a member lacks.
+type transfers struct {
+	replica *Replica
+	source  *transfer.Source
+	client  *transfer.Client
+	chunks  chan func() // pieces to be read and sent
+	room    chan struct{}
+
+	stop context.Context
+	end  func()
+	gone sync.WaitGroup
+}
+
+// openTransfers lets the loops exchange states; not in a process whose groups have one member.
+func (r *Replica) openTransfers() {
+	peers := r.config.Engine.Peers
+	if peers == nil {
+		return
+	}
+	send := func(node uint8, h *wire.Header, body []byte) bool {
+		group, _ := wire.GroupOf(h)
+		return peers.Send(node, loop.Frame{Group: group, Header: h, Body: body})
+	}
+	t := &transfers{replica: r, chunks: make(chan func(), chunksWaiting), room: make(chan struct{}, fetchesAtOnce)}
+	t.stop, t.end = context.WithCancel(context.Background())
+	t.source = transfer.NewSource(transfer.SourceConfig{Cluster: r.config.Cluster, Build: r.offer, Send: send})
+	t.client = transfer.NewClient(transfer.ClientConfig{Cluster: r.config.Cluster, Send: send})
+	for _, e := range r.engines {
+		e.Loop.TransferFrame = func(_ *loop.Group, f *loop.PeerFrame) { t.frame(f) }
+		e.Loop.Transfer = func(g *loop.Group, node uint8, above uint64) {
+			if p := r.find(g.ID); p != nil {
+				t.gone.Go(func() { t.fetch(p, node, above) })
+			}
+		}
+	}
+	t.gone.Go(t.serve)
+	r.transfers = t
+}
+
+// close ends every transfer.
+func (t *transfers) close() {
+	t.end()
+	t.gone.Wait()
+	t.source.Close()
+}
+
+// serve reads the pieces others asked for.
+func (t *transfers) serve() {
+	for {
+		select {
+		case read := <-t.chunks:
+			read()
+		case <-t.stop.Done():
+			return
+		}
+	}
+}
+
+// frame takes a frame of a transfer. Called in a turn: nothing is read here.
+func (t *transfers) frame(f *loop.PeerFrame) {
+	defer f.Release()
+	from := f.From
+	switch f.Header.Command() {
+	case wire.CommandRequestStateTransfer:
+		var q wire.RequestStateTransferHeader
+		if q.Decode(f.Header[:]) == nil {
+			t.source.Ask(from, &q)
+		}
+	case wire.CommandRequestStateChunk:
+		var q wire.RequestStateChunkHeader
+		if q.Decode(f.Header[:]) != nil {
+			return
+		}
+		select {
+		case t.chunks <- func() { t.source.Chunk(from, &q) }:
+		default: // it is asked for again
+		}
+	default:
+		t.client.Frame(from, &f.Header, f.Body())
+	}
+}
+
+// offer is the state of a partition for another member of its group.
+func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
+	p := r.find(group)
+	if p == nil || !slices.Contains(p.group.Nodes(), node) {
+		return nil, 0
+	}
+	var cp *segment.Checkpoint
+	var offsets []byte
+	o := &transfer.Offer{}
+	p.engine.Wait(func() {
+		if o.Head = p.group.Last(); o.Head.Op > 0 && p.fence.Load() == nil && r.find(group) == p {
+			p.Settle()
+			cp, offsets = p.log.Checkpoint(), p.offsets.appendTo(nil)
+		}
+	})
+	if cp == nil || cp.Run() != nil {
+		return nil, 0
+	}
+	o.State = encodeImage(nil, &cp.State, offsets, 0)
+	for i := range cp.State.Segments {
+		s := &cp.State.Segments[i]
+		f, err := r.fs.Open(segment.Path(p.dir, cp.State.Generation, s.Base))
+		if err != nil {
+			o.Close() // it was trimmed meanwhile
+			return nil, 0
+		}
+		o.Files = append(o.Files, transfer.File{Base: s.Base, Len: s.Length, ReaderAt: f, Closer: f})
+	}
+	return o, uint8(slices.Index(p.group.Nodes(), r.config.Node))
+}
+
+// fetch brings the state of a partition from another member and has it installed.
+func (t *transfers) fetch(p *Partition, node uint8, above uint64) {
+	r := t.replica
+	select {
+	case t.room <- struct{}{}:
+		defer func() { <-t.room }()
+	case <-t.stop.Done():
+		return
+	}
+	r.log.Info("state of a partition is fetched from another member", "group", p.id, "node", node, "op", above)
+	next := r.newPartition(p.engine, p.id)
+	next.settleIn(p.home + 1)
+	self := uint8(slices.Index(p.group.Nodes(), r.config.Node))
+	fetched, err := t.client.Fetch(t.stop, node, p.id, self, above, &stage{fs: r.fs, dir: next.dir})
+	if err == nil {
+		err = next.unpack(fetched.State)
+	}
+	if err != nil {
+		r.metrics.transfersFailed.Inc()
+		r.log.Warn("state of a partition could not be fetched", "group", p.id, "node", node, "error", err)
+		_ = r.fs.RemoveAll(next.dir) // never part of anything
+		p.engine.Do(func() { p.engine.Loop.TransferFailed(p.group) })
+		return
+	}
+	r.metrics.transfers.Inc()
+	p.engine.Do(func() { p.engine.Install(p.group, fetched.Head, func() error { return p.replace(next) }) })
+}
+
+// stage receives the segments of a state in a directory of their own.
+type stage struct {
+	fs   vfs.FS
+	dir  string
+	made bool
+}
+
+func (s *stage) path() string { return s.dir + "/incoming" }
+
+// Create implements transfer.Store.
+func (s *stage) Create(base uint64) (transfer.Writer, error) {
+	if !s.made {
+		if err := s.fs.RemoveAll(s.dir); err != nil { // of an attempt that failed
+			return nil, err
+		}
+		if err := s.fs.MkdirAll(s.path()); err != nil {
+			return nil, err
+		}
+		s.made = true
+	}
+	f, err := s.fs.Create(s.path() + "/" + segment.FileName(base))
+	if err != nil {
+		return nil, err
+	}
+	return &staging{File: f}, nil
+}
+
+// staging is a segment on its way in.
+type staging struct {
+	vfs.File
+	at int64
+}
+
+func (s *staging) Write(b []byte) (int, error) {
+	n, err := s.WriteAt(b, s.at)
+	s.at += int64(n)
+	return n, err
+}
+
+// Close makes the segment durable.
+func (s *staging) Close() error { return errors.Join(s.Sync(), s.File.Close()) }
+
+// unpack makes a received state a log that could be this partition's: every batch of it is verified.
+func (p *Partition) unpack(state []byte) error {
+	fs := p.replica.fs
+	st, offsets, _, err := decodeImage(state)
+	if err != nil {
+		return err
+	}
+	life := segment.Dir(p.dir, st.Generation)
+	if len(st.Segments) > 0 {
+		if err := fs.Rename((&stage{dir: p.dir}).path(), life); err != nil {
+			return err
+		}
+		for _, dir := range []string{life, p.dir, groupsDir} {
+			if err := fs.SyncDir(dir); err != nil {
+				return err
+			}
+		}
+	}
+	log, report, err := segment.Open(fs, p.dir, p.replica.options(p), st)
+	switch {
+	case err != nil:
+		return err
+	case len(report.Damage) > 0:
+		return report.Damage[0]
+	}
+	p.log, p.offsets = log, offsets
+	return p.log.Settle()
+}
+
+// replace puts next, which has a newer state, in the place of p. Called in a turn. The files of p stay
+// until a checkpoint knows those of next.
+func (p *Partition) replace(next *Partition) error {
+	r := p.replica
+	if r.find(p.id) != p {
+		return errors.New("partition: it was deleted while its state was fetched")
+	}
+	next.former = p.dir
+	next.purged = max(p.purged, next.log.Generation())
+	p.group.Machine = next
+	r.adopt(next, p.group)
+	_ = p.log.Close() // readers of its views keep their files
+	r.log.Info("state of a partition is installed", "group", p.id, "end", next.log.Next())
+	return nil
+}
+
+// settleIn gives the partition its directory: each state that was installed has one of its own.
+func (p *Partition) settleIn(home uint32) {
+	p.home = home
+	p.dir = homeDir(p.id, home)
+}
+
+// forgetFormer removes the files of the state before, once a checkpoint is durable that does not count
+// them.
+func (p *Partition) forgetFormer() {
+	dir := p.former
+	if dir == "" {
+		return
+	}
+	p.former = ""
+	r := p.replica
+	p.engine.Background(func() error { return segment.Discard(r.fs, dir, trashDir, r.seconds()) }, func(err error) { r.fileFailed(p, err) })
+}
+
+// dropStrays removes what an interrupted transfer left: directories of hosted partitions that are not
+// the ones their logs name.
+func (r *Replica) dropStrays() {
+	entries, err := r.fs.ReadDir(groupsDir)
+	if err != nil {
+		return
+	}
+	homes := map[string]string{} // by the part of the name that says which partition it is
+	for _, p := range r.partitions {
+		name := strings.TrimPrefix(p.dir, groupsDir+"/")
+		key, _, _ := strings.Cut(name, ".")
+		homes[key] = name
+	}
+	for _, e := range entries {
+		key, _, _ := strings.Cut(e.Name, ".")
+		if home, hosted := homes[key]; hosted && home != e.Name && !strings.HasSuffix(e.Name, ".fenced") {
+			if err := segment.Discard(r.fs, groupsDir+"/"+e.Name, trashDir, r.seconds()); err != nil {
+				r.log.Warn("a directory that is no partition's can not be removed", "name", e.Name, "error", err)
+			}
+		}
+	}
+}
+
+var _ link.Service = (*Replica)(nil)
