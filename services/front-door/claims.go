@@ -18,14 +18,14 @@ const claimLimit = 2000
 // claimer tells the metadata primary what is held: everything at first and whenever the primary does not
 // know what it was told before, otherwise what changed.
 type claimer struct {
-	core *Core
-	told map[wire.U128]uint64 // client -> session
-	next uint64               // sequence of the next claims, 0: everything
+	server *Server
+	told   map[wire.U128]uint64 // client -> session
+	next   uint64               // sequence of the next claims, 0: everything
 }
 
 // claim keeps telling until the server stops.
 func (s *Server) claim() {
-	c := &claimer{core: s.core}
+	c := &claimer{server: s}
 	ticker := time.NewTicker(claimEvery)
 	defer ticker.Stop()
 	for {
@@ -40,7 +40,8 @@ func (s *Server) claim() {
 
 // tell makes the claims of this moment.
 func (c *claimer) tell() {
-	held := c.core.clients.held()
+	held := c.server.core.clients.held()
+	c.server.local.hold(held)
 	for range 2 {
 		taken, again := c.say(held)
 		if taken {
@@ -57,7 +58,7 @@ func (c *claimer) tell() {
 
 // say tells held once; again: the primary wants everything.
 func (c *claimer) say(held map[wire.U128]uint64) (taken, again bool) {
-	q := link.Claims{Door: c.core.process, Sequence: c.next}
+	q := link.Claims{Door: c.server.core.process, Sequence: c.next}
 	for client, session := range held {
 		if c.next == 0 || c.told[client] != session {
 			q.Held = append(q.Held, link.Claim{Client: client, Session: session})
@@ -73,12 +74,12 @@ func (c *claimer) say(held map[wire.U128]uint64) (taken, again bool) {
 	call := link.NewCall()
 	call.Internal, call.Deadline, call.Body = link.InternalClaims, claimLimit, q.Append(nil)
 	call.Header.Operation = wire.OpNonReplicated
-	c.core.askMetadata(call)
+	c.server.core.askMetadata(call)
 	again = call.Status == 0 && len(call.Out) == 1 && call.Out[0] == link.ClaimsAgain
 	return call.Status == 0 && !again, again
 }
 
-// held are the sessions of this front-door's connections and of its local users.
+// held are the sessions of this front-door's connections.
 func (c *Clients) held() map[wire.U128]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,7 +39,7 @@ func TestClaims(t *testing.T) {
 		}
 		heard = nil
 	}
-	c := &claimer{core: w.core}
+	c := &claimer{server: w.Server}
 	a := w.root(t)
 	c.tell()
 	first := link.Claim{Client: a.id, Session: a.session}

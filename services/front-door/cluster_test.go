@@ -404,3 +404,43 @@ func (m *fakeMetadata) createUser(t *testing.T, name, password string) {
 	body := wire.CreateUserRequest{Username: []byte(name), Password: []byte(password), Status: wire.UserActive}.Append(nil)
 	m.commit(t, wire.PrepareHeader{Operation: wire.OpCreateUser}, metadata.LogCreateUser(nil, body, HashPassword([]byte(password))))
 }
+
+// Other protocols are not told a stale "no" either, and their users' sessions are claimed.
+func TestLocalInACluster(t *testing.T) {
+	w := startCluster(t, nil)
+	local := w.Local()
+	w.follower.hold()
+	w.meta.createUser(t, "late", "password")
+	user, code := local.Password([]byte("late"), []byte("password"))
+	if code != 0 {
+		t.Fatal(code)
+	}
+	if _, code := local.Password([]byte("late"), []byte("wrong")); code != wire.CodeInvalidCredentials {
+		t.Errorf("a wrong password: %v", code)
+	}
+	w.follower.hold()
+	w.meta.createUser(t, "later", "password")
+	if u, code := local.User(user + 1); u == nil || code != 0 {
+		t.Errorf("%v %v", u, code)
+	}
+	if u, code := local.User(user + 2); u != nil || code != 0 {
+		t.Errorf("%v %v for nobody", u, code)
+	}
+	write := local.Write(0, wire.OpCreateStream, wire.CreateStreamRequest{Name: []byte("s")}.Append(nil))
+	if write.Release(); write.Status != 0 {
+		t.Fatal(write.Status)
+	}
+	held := w.core.clients.held()
+	if local.hold(held); len(held) != 1 {
+		t.Errorf("%d sessions are held", len(held))
+	}
+	local.Logout(0)
+	clear(held)
+	if local.hold(held); len(held) != 0 {
+		t.Errorf("%d sessions are held after the logout", len(held))
+	}
+	w.follower.stale.Store(true)
+	if _, code := local.Token("any", time.Now()); code != wire.CodeTransientNotAccepted {
+		t.Errorf("a token under a view nobody vouches for: %v", code)
+	}
+}

@@ -53,6 +53,9 @@ func (s *Session) overtaken() {
 		return
 	}
 	s.boundAt = s.view
+	if _, local := s.conn.(nobody); local {
+		return // its client id is its own affair
+	}
 	if c := s.view.Client(s.bound.client); c != nil && c.Epoch > s.bound.session {
 		s.bound.superseded.Store(true)
 	}

@@ -170,7 +170,8 @@ func (s *Session) frame(h *wire.RequestHeader, body []byte) []byte {
 }
 
 // Password verifies a login. It returns the user, or CodeInvalidCredentials whatever is wrong, or
-// CodeTransientNotAccepted when too many logins wait. It costs the same for unknown users.
+// CodeTransientNotAccepted when too many logins wait or nothing certain is known. It costs the same for
+// unknown users.
 func (l *Local) Password(name, password []byte) (user uint32, code wire.Code) {
 	core := l.server.core
 	q := wire.LoginRequest{Username: name, Password: password}
@@ -178,39 +179,71 @@ func (l *Local) Password(name, password []byte) (user uint32, code wire.Code) {
 		core.metrics.loginsDenied.Inc()
 		return 0, wire.CodeInvalidCredentials
 	}
-	job := passwordJob{user: wire.NoUser, phc: core.passwords.dummy, password: append([]byte(nil), password...)}
-	u := l.View().UserByName(name)
-	if u != nil {
-		job.user, job.phc = u.ID, u.PasswordHash
-	}
-	core.passwords.compute(&job)
+	var found *metadata.User
+	job := passwordJob{}
+	settled := l.server.settle(func(v *metadata.View) bool {
+		found = v.UserByName(name)
+		who, phc := wire.NoUser, core.passwords.dummy
+		if found != nil {
+			who, phc = found.ID, found.PasswordHash
+		}
+		if job.phc != phc { // else a newer view says the same
+			job = passwordJob{user: who, phc: phc, password: append([]byte(nil), password...)}
+			core.passwords.compute(&job)
+		}
+		return job.busy || job.ok && found != nil && found.Active
+	})
 	switch {
-	case job.busy:
+	case !settled, job.busy:
 		core.metrics.loginsBusy.Inc()
 		return 0, wire.CodeTransientNotAccepted
-	case !job.ok || u == nil || !u.Active:
+	case !job.ok || found == nil || !found.Active:
 		core.metrics.loginsDenied.Inc()
 		return 0, wire.CodeInvalidCredentials
 	}
 	core.metrics.logins.Inc()
-	return u.ID, 0
+	return found.ID, 0
 }
 
 // Token finds the owner of a personal access token by its raw text. The refusals are
-// CodeInvalidPersonalAccessToken and, for an inactive owner, CodeUserInactive.
+// CodeInvalidPersonalAccessToken, for an inactive owner CodeUserInactive, and CodeTransientNotAccepted when
+// nothing certain is known.
 func (l *Local) Token(raw string, now time.Time) (owner *metadata.User, code wire.Code) {
-	view := l.View()
-	token := view.TokenByHash(hashToken([]byte(raw)))
+	hash := hashToken([]byte(raw))
+	if !l.server.settle(func(v *metadata.View) bool {
+		owner, code = tokenOwner(v, hash, now)
+		return code == 0
+	}) {
+		return nil, wire.CodeTransientNotAccepted
+	}
+	return owner, code
+}
+
+func tokenOwner(v *metadata.View, hash string, now time.Time) (*metadata.User, wire.Code) {
+	token := v.TokenByHash(hash)
 	if token == nil || token.Expired(uint64(now.UnixMicro())) {
 		return nil, wire.CodeInvalidPersonalAccessToken
 	}
-	switch owner = view.UserByID(token.UserID); {
+	switch owner := v.UserByID(token.UserID); {
 	case owner == nil:
 		return nil, wire.CodeInvalidPersonalAccessToken
 	case !owner.Active:
 		return nil, wire.CodeUserInactive
+	default:
+		return owner, 0
 	}
-	return owner, 0
+}
+
+// User returns a user by id, nil when there is none; CodeTransientNotAccepted when nothing certain is
+// known.
+func (l *Local) User(id uint32) (user *metadata.User, code wire.Code) {
+	if !l.server.settle(func(v *metadata.View) bool {
+		user = v.UserByID(id)
+		return user != nil
+	}) {
+		return nil, wire.CodeTransientNotAccepted
+	}
+	return user, 0
 }
 
 func randomU128() wire.U128 {

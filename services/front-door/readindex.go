@@ -2,8 +2,10 @@ package frontdoor
 
 import (
 	"sync"
+	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -137,6 +139,28 @@ func (s *Server) takeIndex(session *Session) {
 		session.indexStatus = wire.CodeTransientNotAccepted
 	}
 }
+
+// settle has decide look at the newest view, and once more at one that is new enough when it says no. False:
+// nobody vouches for the view, or says how new it has to be; then nothing is decided.
+func (s *Server) settle(decide func(v *metadata.View) bool) bool {
+	c := s.core
+	if !c.fresh() {
+		return false
+	}
+	if decide(c.deps.Follower.View()) || c.index == nil {
+		return true
+	}
+	for giveUp := time.Now().Add(settleFor); time.Now().Before(giveUp) && !c.stopping.Load(); s.pause(longPause) {
+		if op, status := c.index.get(); status == 0 && c.deps.Follower.Wait(op, c.cfg.HoldFor) {
+			decide(c.deps.Follower.View())
+			return true
+		}
+	}
+	return false
+}
+
+// settleFor is how long settle asks for a read-index.
+const settleFor = 2 * time.Second
 
 // readsMetadata reports whether a command is answered from the view alone.
 func readsMetadata(code wire.Cmd) bool {

@@ -2,6 +2,7 @@ package frontdoor
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -15,7 +16,8 @@ type writer struct {
 
 	mu      sync.Mutex // held from a request to the release of its answer
 	session *Session
-	request uint64 // number of the last one
+	bound   atomic.Pointer[binding] // of session, for whoever does not hold mu
+	request uint64                  // number of the last one
 	used    time.Time
 	gone    bool // logged out: the next caller makes a new one
 }
@@ -108,8 +110,7 @@ func (l *Local) register(w *writer) wire.Code {
 		c.Reset()
 		c.Group = wire.MetadataGroup
 		c.Header = wire.RequestHeader{Operation: wire.OpRegister, Client: client, UserID: w.user}
-		l.server.core.deps.Metadata.Serve(c)
-		<-c.Done()
+		l.server.core.askMetadata(c)
 		if !c.Status.IsTransient() || time.Now().After(giveUp) || l.server.core.stopping.Load() {
 			break
 		}
@@ -122,9 +123,22 @@ func (l *Local) register(w *writer) wire.Code {
 		return c.Status
 	}
 	l.server.core.deps.Follower.Wait(c.Op, l.server.core.cfg.HoldFor)
-	s.binding.Store(&binding{client: client, session: c.Op, user: w.user})
+	b := &binding{client: client, session: c.Op, user: w.user}
+	s.binding.Store(b)
+	w.bound.Store(b)
 	w.session, w.request = s, 0
 	return 0
+}
+
+// hold adds the sessions of the users to held, by client.
+func (l *Local) hold(held map[wire.U128]uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.writers {
+		if b := w.bound.Load(); b != nil {
+			held[b.client] = b.session
+		}
+	}
 }
 
 // Logout ends the session kept for user, if no request is using it. Later requests open a new one.
@@ -144,6 +158,7 @@ func (l *Local) end(w *writer) {
 		return
 	}
 	w.gone = true
+	w.bound.Store(nil)
 	l.forget(w)
 	if w.session != nil {
 		l.server.logout(w.session.binding.Load())

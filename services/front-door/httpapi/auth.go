@@ -26,10 +26,13 @@ func (s *Server) authenticate(r *http.Request, now time.Time) (caller, error) {
 		return caller{}, refusal(wire.CodeAccessTokenMissing)
 	}
 	if who, ok := s.tokens.resolve(r.Context(), credential, now); ok {
-		return s.known(who), nil
+		return s.known(who)
 	}
 	owner, code := s.local.Token(credential, now)
-	if code != 0 {
+	switch {
+	case code.IsTransient():
+		return caller{}, refusal(code)
+	case code != 0:
 		return caller{}, refusal(wire.CodeUnauthenticated)
 	}
 	return caller{user: owner.ID, key: credential}, nil
@@ -37,11 +40,13 @@ func (s *Server) authenticate(r *http.Request, now time.Time) (caller, error) {
 
 // known turns the subject of a token into a caller. A user made after the token was issued is not
 // the one it was issued for: user ids are given out again.
-func (s *Server) known(who subject) caller {
-	user := s.local.View().UserByID(who.user)
+func (s *Server) known(who subject) (caller, error) {
+	user, code := s.local.User(who.user)
 	switch {
+	case code != 0:
+		return caller{}, refusal(code)
 	case user == nil, who.born != 0 && user.CreatedAt != who.born, who.born == 0 && user.CreatedAt/1e6 > who.issued:
-		return ghost(who.id)
+		return ghost(who.id), nil
 	}
-	return caller{user: who.user, key: who.id}
+	return caller{user: who.user, key: who.id}, nil
 }

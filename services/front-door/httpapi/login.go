@@ -85,8 +85,11 @@ func refresh(c *call) error {
 		}
 		return refusal(wire.CodeUnauthenticated)
 	}
-	caller := c.api.known(who)
-	if caller.ghost {
+	caller, err := c.api.known(who)
+	switch {
+	case err != nil:
+		return err
+	case caller.ghost:
 		return refusal(wire.CodeUnauthenticated)
 	}
 	return c.issue(caller.user)
