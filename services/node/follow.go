@@ -21,7 +21,8 @@ func (n *node) newFollow() *follow {
 		Sources: n.cluster.metadata, Seed: rand.Uint64(), Log: n.log.Named("feed"),
 		Ask: func(node uint8, q *feed.Request) bool {
 			<-ready
-			return n.routes.remote(node).Ask(q)
+			l := n.routes.remote(node)
+			return l != nil && l.Ask(q)
 		},
 	})
 	for _, id := range n.cluster.metadata {

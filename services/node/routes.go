@@ -105,11 +105,14 @@ func (r *routes) keep(node uint8, address string, l *link.Remote) {
 	r.remotes[node] = &remote{address, l}
 }
 
-// remote is the link that was made for a node.
+// remote is the link that was made for a node, nil once the links are closed.
 func (r *routes) remote(node uint8) *link.Remote {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.remotes[node].link
+	if at := r.remotes[node]; at != nil {
+		return at.link
+	}
+	return nil
 }
 
 func (r *routes) dial(node uint8, address string) link.Service {
