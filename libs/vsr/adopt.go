@@ -222,11 +222,12 @@ func (r *Replica) begin(out *Output) {
 	r.advance(out)
 }
 
-// sendStartView announces the log of the view, always with its headers: nobody takes it on trust.
+// sendStartView announces the log of the view, always with its headers: nobody takes it on trust. It names
+// what is held: a member must not be bound to an op that a crash of this one can take from everybody.
 func (r *Replica) sendStartView(to uint8, incarnation wire.U128, out *Output) {
 	suffix := r.viewSuffix()
 	h := wire.StartViewHeader{
-		Preamble: r.preamble(r.view), Op: r.tail.head, Commit: r.known, Group: r.group.ID, Incarnation: incarnation,
+		Preamble: r.preamble(r.view), Op: r.held, Commit: min(r.known, r.held), Group: r.group.ID, Incarnation: incarnation,
 	}
 	h.Size, h.ChecksumBody = suffixSize(suffix)
 	h.Put(out.send(to, 0)[:])

@@ -54,6 +54,10 @@ type chaos struct {
 	pulse   pulse
 	request uint64
 	power   bool
+	damaged bool
+
+	late, lossy, twice uint64 // one frame in so many comes late, is lost, comes twice
+	busy               uint64 // frames and writes between two acts
 }
 
 func newChaos(seed uint64, say func(string, ...any)) *chaos {
@@ -67,6 +71,8 @@ func newChaos(seed uint64, say func(string, ...any)) *chaos {
 	x.cluster = newCluster(vsr.Group{ID: wire.GroupID(1, 2, 3, 0), Cluster: wire.ClusterID("chaos"), Members: n, Policy: policy},
 		vsr.Limits{Pipeline: []int{0, 3, 127}[seed%3]}, vsr.Born, say)
 	x.random = random
+	x.late, x.lossy, x.twice = 2+x.one(20), 5+x.one(100), 10+x.one(100)
+	x.busy = []uint64{5, 15, 30, 60}[x.one(4)]
 	x.power = seed%2 == 0
 	x.pulse = newPulse(x.cluster)
 	return x
@@ -80,7 +86,7 @@ func (x *chaos) any() uint8 { return uint8(x.one(uint64(x.group.Members))) }
 func (x *chaos) run(steps int) {
 	for range steps {
 		x.act()
-		for range x.one(30) {
+		for range x.one(x.busy) {
 			x.jostle()
 		}
 		x.elapse(vsr.Tick(x.one(60_000)))
@@ -120,7 +126,54 @@ func (x *chaos) act() {
 		x.forget(i, m.replica.Commit()-min(m.replica.Commit(), x.one(20)))
 	case p < 98 && m.up:
 		x.step(i, vsr.Input{Kind: vsr.InputHandOver})
+	case p < 99 && !m.up && !x.damaged:
+		x.loseDisk(i)
+	case !m.up && !x.damaged && !x.power && !x.group.Policy.Incarnation:
+		x.rot(i)
 	}
+}
+
+// loseDisk wipes a metadata member while all others are whole: one disk may go at a time.
+func (x *chaos) loseDisk(i uint8) {
+	for j := range x.members {
+		if uint8(j) != i && !x.members[j].disk.vote.Whole || !x.group.Policy.Incarnation {
+			return
+		}
+	}
+	x.tell("-- wipe %d", i)
+	x.wipe(i)
+}
+
+// rot makes the newest entry of a member unreadable; what it acknowledged of it is known by its header.
+func (x *chaos) rot(i uint8) {
+	d := &x.members[i].disk
+	head := d.head()
+	if len(d.log) == 0 || d.view > d.vote.LogView {
+		return
+	}
+	last := d.log[len(d.log)-1]
+	copies := 0
+	for j := range x.members {
+		if slices.ContainsFunc(x.members[j].disk.log, func(h wire.PrepareHeader) bool { return h.Checksum == last.Checksum }) {
+			copies++
+		}
+	}
+	if last.Commit >= head || copies < 2 {
+		return
+	}
+	x.damaged = true
+	x.tell("-- %d cannot read %d", i, head)
+	list := d.adopt
+	if d.view != d.vote.LogView {
+		list = nil
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(h wire.PrepareHeader) bool { return h.Op <= head })
+	if n := len(list); n > 0 && list[n-1].Op != head+1 {
+		return
+	}
+	d.adopt, d.view = append(list, d.log[len(d.log)-1]), d.vote.LogView
+	d.log, d.lost = d.log[:len(d.log)-1], head
+	d.sync()
 }
 
 // failWrite loses a write that is on its way and what follows it.
@@ -146,7 +199,11 @@ func (x *chaos) failWrite(i uint8) {
 func (x *chaos) revive(i uint8) {
 	m := x.members[i]
 	state := vsr.Whole
-	if !m.disk.vote.Whole {
+	switch {
+	case m.disk.vote.Whole:
+	case x.group.Policy.Incarnation:
+		state = vsr.Empty
+	default:
 		state = vsr.Suspect
 	}
 	x.tell("-- start %d %v", i, state)
@@ -174,13 +231,13 @@ func (x *chaos) jostle() {
 		return
 	}
 	k := 0
-	if x.one(10) == 0 {
+	if x.one(x.late) == 0 {
 		k = int(x.one(uint64(len(x.net))))
 	}
-	switch x.one(40) {
-	case 0:
+	switch {
+	case x.one(x.lossy) == 0:
 		x.net = append(x.net[:k], x.net[k+1:]...)
-	case 1:
+	case x.one(x.twice) == 0:
 		x.net = append(x.net, x.net[k])
 		x.deliver(k)
 	default:
@@ -313,6 +370,9 @@ func (p *pulse) judge(x int) {
 			echoes++
 		}
 		bit := uint32(1) << y
+		if p.hears(x, y) && !m.disk.vote.Whole {
+			p.c.step(uint8(x), vsr.Input{Kind: vsr.InputPeerView, From: uint8(y), Op: uint64(p.c.members[y].replica.View())})
+		}
 		switch hears := p.hears(x, y); {
 		case hears && m.deaf&bit != 0:
 			m.deaf &^= bit

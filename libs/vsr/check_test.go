@@ -171,7 +171,11 @@ func (k *checker) honest(i uint8, h *wire.DoViewChangeHeader, suffix []wire.Prep
 			}
 			continue
 		}
-		if at := h.Op - op; at < uint64(len(suffix)) && !suffix[at].Blank() && suffix[at].Checksum != id && k.committed[op] == id {
+		at := h.Op - op
+		if h.Nack.Bit(int(min(at, 128))) && k.committed[op] == id {
+			k.fail("%d denies op %d that it acknowledged and that is committed", i, op)
+		}
+		if at < uint64(len(suffix)) && !suffix[at].Blank() && suffix[at].Checksum != id && k.committed[op] == id {
 			k.fail("%d shows another op %d than it acknowledged", i, op)
 		}
 	}

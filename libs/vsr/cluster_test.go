@@ -251,7 +251,7 @@ func frameText(p *packet) string {
 		if d.Flags != 0 {
 			flag = " suspect"
 		}
-		return fmt.Sprintf("DoViewChange view=%d log=%d head=%d commit=%d%s [%s]", d.View, d.LogView, d.Op, d.Commit, flag, marked(p.suffix, d.Present))
+		return fmt.Sprintf("DoViewChange view=%d log=%d head=%d commit=%d%s [%s]", d.View, d.LogView, d.Op, d.Commit, flag, vouched(p.suffix, d.Present, d.Nack))
 	case wire.CommandStartView:
 		var d wire.StartViewHeader
 		must(d.Decode(h[:]))
@@ -285,11 +285,12 @@ func name(h *wire.PrepareHeader) string {
 }
 
 func names(list []wire.PrepareHeader) string {
-	return marked(list, wire.U128{Lo: ^uint64(0), Hi: ^uint64(0)})
+	return vouched(list, wire.U128{Lo: ^uint64(0), Hi: ^uint64(0)}, wire.U128{})
 }
 
-// marked lists a suffix; ops that are not present are in parentheses, runs are shortened.
-func marked(list []wire.PrepareHeader, present wire.U128) string {
+// vouched lists a suffix; ops that are not present are in parentheses, denied ones marked !, runs are
+// shortened.
+func vouched(list []wire.PrepareHeader, present, nack wire.U128) string {
 	var words []string
 	for i := range list {
 		if len(list) > 8 && i > 2 && i < len(list)-3 {
@@ -301,6 +302,9 @@ func marked(list []wire.PrepareHeader, present wire.U128) string {
 		w := name(&list[i])
 		if !present.Bit(i) {
 			w = "(" + w + ")"
+		}
+		if nack.Bit(i) {
+			w += "!"
 		}
 		words = append(words, w)
 	}

@@ -249,6 +249,7 @@ func (t *troupe) damageLine(w *words) {
 	for op := d.head(); op >= from; op-- {
 		d.adopt = append(d.adopt, d.log[op-d.base-1])
 	}
+	d.lost = d.head()
 	d.log = cutLog(d.log, d.base, from)
 }
 

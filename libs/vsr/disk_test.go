@@ -16,6 +16,7 @@ type disk struct {
 	vote    vsr.Vote
 	adopt   []wire.PrepareHeader
 	view    uint32     // of adopt
+	lost    uint64     // an entry that can not be read any more
 	pending []write    // of the log, in order
 	votes   []vsr.Vote // on their way; they do not wait for the log
 }
@@ -115,7 +116,7 @@ func (d *disk) power() {
 
 // boot is what the disk says at the next start.
 func (d *disk) boot(state vsr.LogState) vsr.Boot {
-	b := vsr.Boot{View: d.vote.View, LogView: d.vote.LogView, Head: d.head(), Commit: d.base, Adopted: d.adopt, AdoptView: d.view, State: state}
+	b := vsr.Boot{View: d.vote.View, LogView: d.vote.LogView, Head: d.head(), Commit: d.base, Adopted: d.adopt, AdoptView: d.view, Lost: d.lost, State: state}
 	for i := range d.log {
 		b.Commit = max(b.Commit, min(d.log[i].Commit, b.Head))
 	}

@@ -74,9 +74,11 @@ type Boot struct {
 	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
 	// Adopted is what the log of AdoptView has above Head, newest first: the durable Output.Adopt with
 	// the highest AdoptView, which may be below or above LogView. Below its oldest op everything is
-	// committed. Or entries of the log that can not be read any more, then with AdoptView = LogView and
-	// a blank for each unknown header.
+	// committed. Entries of the log that can not be read any more belong here too, then with
+	// AdoptView = LogView, a blank for each unknown header, and the highest of them in Lost: this member
+	// may have acknowledged them.
 	Adopted     []wire.PrepareHeader
+	Lost        uint64
 	AdoptView   uint32
 	TimeFloor   uint64    // µs; prepares get later timestamps. Birth time of a new group
 	Incarnation wire.U128 // random for each start, when the policy tells boots apart

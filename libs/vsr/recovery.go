@@ -52,10 +52,8 @@ func (j *rejoin) target(head uint64) {
 
 // restart sets up a member that comes back: it asks for the view before it does anything else.
 func (r *Replica) restart(b Boot) {
-	if len(b.Adopted) > 0 && b.AdoptView == 0 && b.LogView > 0 {
-		panic("vsr: boot record contradicts itself")
-	}
 	r.status = statusRecovering
+	r.doubt = b.Lost
 	r.rejoin = rejoin{started: b.Started, bootView: b.View}
 	if r.group.Policy.Incarnation {
 		r.rejoin.incarnation = b.Incarnation

@@ -36,6 +36,7 @@ type Replica struct {
 	timeFloor uint64 // timestamp of the newest prepare ever seen
 
 	names  []wire.PrepareHeader // newest first: ops of the log of logView that are not held
+	doubt  uint64               // named ops up to here were in the log once, and may have been acknowledged
 	goal   uint64               // highest op the log of the view is known to have
 	early  window               // prepares above the head
 	acked  uint64               // backup: no op up to here needs an acknowledgement

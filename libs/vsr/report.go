@@ -10,3 +10,10 @@ func (r *Replica) Leader() uint8 { return r.leader() }
 // Deadlocked reports whether all members have told this candidate what they have, and no log is proven:
 // only an operator can go on (InputAcceptLoss), or a member that finds what it lost.
 func (r *Replica) Deadlocked() bool { return r.election.stuck }
+
+// Settled reports whether this member takes part in a view with a log that has everything it ever
+// acknowledged.
+func (r *Replica) Settled() bool { return r.status == statusNormal && r.state == Whole }
+
+// Lost reports whether this member came up without log and votes and has not got them back.
+func (r *Replica) Lost() bool { return r.state == Empty }

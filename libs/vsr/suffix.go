@@ -3,9 +3,10 @@ package vsr
 import "github.com/whippet-mq/whippet/libs/wire"
 
 // report says what this member knows of its log, for a DoViewChange. Entries of the log are present.
-// Entries that the log of logView has and this member lacks are named without being present or
-// denied; below them nothing is said. An op above the head was never acknowledged here: the low head
-// denies it.
+// Entries that the log of logView has and this member never had are named, so that the log does not end
+// in front of them, and denied, for they were never acknowledged here. Those it had and cannot read any
+// more are named only; of what lies between nothing is said. An op above all of these is denied by the
+// head.
 func (r *Replica) report() Report {
 	d := Report{Member: r.group.Self, LogView: r.logView, Head: r.tail.head, Suspect: r.state != Whole}
 	if len(r.names) > 0 {
@@ -20,6 +21,9 @@ func (r *Replica) report() Report {
 			d.Present = d.Present.WithBit(i)
 		} else if h := named(r.names, op); h != nil {
 			d.Suffix = append(d.Suffix, *h)
+			if op > r.doubt {
+				d.Nack = d.Nack.WithBit(i)
+			}
 		} else {
 			d.Suffix = append(d.Suffix, wire.BlankPrepare(op))
 		}
@@ -38,14 +42,14 @@ func named(list []wire.PrepareHeader, op uint64) *wire.PrepareHeader {
 	return nil
 }
 
-// viewSuffix is the suffix of a StartView: commit point to head, newest first.
+// viewSuffix is the suffix of a StartView: commit point to the newest op held, newest first.
 func (r *Replica) viewSuffix() []wire.PrepareHeader {
 	low := max(r.tail.low, 1)
-	if r.tail.head >= wire.MaxSuffix {
-		low = max(low, r.tail.head-wire.MaxSuffix+1)
+	if r.held >= wire.MaxSuffix {
+		low = max(low, r.held-wire.MaxSuffix+1)
 	}
-	suffix := make([]wire.PrepareHeader, 0, r.tail.head+1-low)
-	for op := r.tail.head; op >= low; op-- {
+	suffix := make([]wire.PrepareHeader, 0, r.held+1-low)
+	for op := r.held; op >= low; op-- {
 		suffix = append(suffix, r.tail.at(op).header)
 	}
 	return suffix

@@ -234,8 +234,8 @@ func (h *history) sentSV(m *member, frame []byte, suffix []wire.PrepareHeader) {
 	}
 	h.speaks(m, v.View, v.View)
 	h.leads(m, v.View)
-	if v.Op != m.log.head() || !h.isCommitted(m, v.Commit) {
-		h.fail(m, "S4", "announces head %d and commit %d, its log ends at %d, commit %d, %d are committed", v.Op, v.Commit, m.log.head(), m.core.Commit(), len(h.ops))
+	if v.Op > m.held() || !h.isCommitted(m, v.Commit) {
+		h.fail(m, "S4", "announces head %d and commit %d, holds up to %d, commit %d, %d are committed", v.Op, v.Commit, m.held(), m.core.Commit(), len(h.ops))
 	}
 	if v.Op > 0 && len(suffix) == 0 {
 		h.fail(m, "S4", "announces a view without headers")

@@ -26,6 +26,7 @@ type groupLog struct {
 	table   map[wire.U128]uint64
 	entries []entry // base+1 and up, without a hole
 	adopted []adoption
+	lost    uint64 // highest entry that was here and can not be read any more
 	floor   uint64 // newest timestamp ever logged
 }
 

@@ -94,6 +94,7 @@ func (m *member) bootRecord() vsr.Boot {
 		}
 	}
 	boot.Adopted, boot.AdoptView = m.log.newestAdoption()
+	boot.Lost = m.log.lost
 	m.w.count("boot " + [...]string{"whole", "born", "suspect", "empty"}[boot.State])
 	return boot
 }
@@ -113,6 +114,7 @@ func (m *member) loseDamaged(op uint64, logView uint32) {
 	if headers[len(headers)-1].Op != op {
 		return
 	}
+	m.log.lost = m.log.head()
 	m.log.cut(op)
 	m.log.adopt(adoption{view: logView, headers: headers})
 	m.n.disk.dropGroup(m.group)
