@@ -1,6 +1,6 @@
 package link
 
-// Questions to the metadata primary.
+// Questions to the metadata primary, and to members of a group.
 const (
 	// InternalReadIndex asks how far the log goes; answer = Op. A view that has applied it holds everything
 	// that was acknowledged before the question.
@@ -13,4 +13,7 @@ const (
 	// InternalAlive: a registered node is up; body = wire.Node as it registered. CodeResourceNotFound: it is not
 	// registered so, and has to be again.
 	InternalAlive Internal = 7
+	// InternalViews asks a member in which views it is; body = group ids (u64 each); answer = {group id u64,
+	// view u32} for each of them it hosts.
+	InternalViews Internal = 8
 )

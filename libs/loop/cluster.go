@@ -30,7 +30,7 @@ func (e *Engine) judge(s *Spec, records bool) vsr.LogState {
 	if v, ok := e.options.Votes.Get(s.ID); ok {
 		vote = &v
 	}
-	switch e.options.Evidence.Judge(vote, records, s.Policy.Synced, s.Policy.Incarnation) {
+	switch e.options.Evidence.Judge(vote, records, s.Policy.Synced, s.Policy.Incarnation || s.Lost) {
 	case journal.Whole:
 		return vsr.Whole
 	case journal.Born:

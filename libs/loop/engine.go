@@ -258,6 +258,9 @@ type Spec struct {
 	Policy    vsr.Policy
 	Nodes     []uint8 // node id of each member, when there are several
 	TimeFloor uint64  // µs; no op of the group is older
+	// Lost: this member may have acted before, with data that is gone. Without a log and a vote it is then
+	// not new to the group (rule D5).
+	Lost bool
 }
 
 func (s *Spec) group() vsr.Group {

@@ -16,3 +16,11 @@ func (g *Group) Hears(now vsr.Tick, e *Echoes) bool {
 
 // Last is the header of the highest applied op, with op 0 while there is none. Called in a turn.
 func (g *Group) Last() wire.PrepareHeader { return g.applied }
+
+// Settled reports whether this member takes part in its group with all it ever acknowledged. Called in a
+// turn.
+func (g *Group) Settled() bool { return g.peers == nil || g.core.Settled() }
+
+// Lost reports whether this member of a group of several came up without log and votes and has not got
+// them back. Called in a turn.
+func (g *Group) Lost() bool { return g.peers != nil && g.core.Lost() }

@@ -64,6 +64,11 @@ func (n *node) join(id *journal.Identity) error {
 	for _, d := range report.Corrupt {
 		n.log.Error("votes are damaged", "file", d.File, "reason", d.Reason, "kept", d.Kept)
 	}
+	if len(n.cluster.roster) > 0 {
+		if n.joined, err = n.openJoined(); err != nil {
+			return err
+		}
+	}
 	n.cluster.node = n.introduction(wire.DecodeU128(id.Node[:]), address)
 	n.echoes = &loop.Echoes{}
 	n.heart, n.peers = n.newHeart(), n.newPeers()
@@ -98,6 +103,9 @@ func (n *node) meet() {
 	n.heart.beat()
 	n.peers.serve(n.planes.replica)
 	n.routes.serve(n.planes.service)
+	if n.joined != nil {
+		go n.joined.settle()
+	}
 	if n.registrar != nil {
 		go n.keepRegistered()
 		go n.watchNodes()
@@ -142,6 +150,17 @@ func (n *node) roster() []uint8 {
 	}
 	return n.cluster.roster
 }
+
+// joinedAt tells the partition replica of a roster which partitions are older than its data.
+func (n *node) joinedAt() func() (uint64, bool) {
+	if n.joined == nil {
+		return nil
+	}
+	return n.joined.revision
+}
+
+// dial is the way to another process, nil while none is known.
+func (n *node) dial(node uint8) link.Service { return n.routes.to(node) }
 
 // members are the nodes of the metadata group, and the place of this one.
 func (n *node) members() (nodes []uint8, self uint8) {

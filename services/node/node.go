@@ -57,6 +57,7 @@ type node struct {
 	router    *routing.Router
 	registrar *partitionreplica.Registrar // keeps a partition replica among the nodes
 	feed      *follow                     // nil where the metadata is replicated here
+	joined    *joined                     // of a node of a roster
 	planes    planes
 	ending    context.Context // done when the process stops
 	end       func()

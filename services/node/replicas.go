@@ -57,6 +57,8 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		Cluster:         cluster,
 		Node:            n.self(),
 		Roster:          n.roster(),
+		Joined:          n.joinedAt(),
+		Dial:            n.dial,
 		Loops:           n.loops(),
 		MaxPoll:         int(c.Limits.PollReply),
 		MaxFrame:        int(c.MessageBus.MaxMessageSize),

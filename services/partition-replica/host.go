@@ -188,6 +188,13 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 	if !ok || part.Placed() && !slices.Contains(part.Members(), r.config.Node) {
 		return nil
 	}
+	lost := false
+	if r.config.Joined != nil {
+		joined, known := r.config.Joined()
+		if lost = part.CreatedRevision <= joined; !known {
+			return nil
+		}
+	}
 	p := r.newPartition(e, id)
 	log, _, err := segment.Open(r.fs, p.dir, r.options(p), segment.State{})
 	if err != nil {
@@ -196,7 +203,7 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 	}
 	p.log = log
 	spec := r.spec(id)
-	spec.TimeFloor = part.CreatedAt
+	spec.TimeFloor, spec.Lost = part.CreatedAt, lost
 	r.adopt(p, e.Born(spec, p))
 	p.followMetadata()
 	return p.group

@@ -21,9 +21,15 @@ import (
 
 // Config is what an operator decides about a partition replica.
 type Config struct {
-	Cluster         wire.U128     // stamped on prepares
-	Node            uint8         // id of this node
-	Roster          []uint8       // nodes that host every partition without members of its own; none or one: groups of one
+	Cluster wire.U128 // stamped on prepares
+	Node    uint8     // id of this node
+	Roster  []uint8   // nodes that host every partition without members of its own; none or one: groups of one
+	// Joined is the metadata revision at which this data directory became part of the roster: of older
+	// partitions the node may have had data that is lost. False while it is not known; then nothing is hosted
+	// anew. Nil: a lost disk is a new node.
+	Joined func() (revision uint64, known bool)
+	// Dial is the way to another node of the roster.
+	Dial            func(node uint8) link.Service
 	Loops           int           // event loops for a new data directory
 	MaxPoll         int           // bytes of a poll reply, at least one batch
 	MaxFrame        int           // bytes of the largest frame, part of the size retention floor
@@ -118,6 +124,9 @@ func (r *Replica) Start() {
 	r.gone.Add(2)
 	go r.follow()
 	go r.maintain()
+	if r.config.Joined != nil {
+		r.gone.Go(r.askViews)
+	}
 }
 
 // Close finishes what is admitted, writes a checkpoint and gives everything back.
@@ -209,6 +218,8 @@ func (r *Replica) answer(e *loop.Engine, c *link.Call) {
 		r.answerSealed(e, c)
 	case link.InternalInFlight:
 		r.answerInFlight(e, c)
+	case link.InternalViews:
+		r.answerViews(e, c)
 	}
 }
 

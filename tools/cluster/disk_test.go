@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/whippet-mq/whippet/tools/bench/verify"
+	"github.com/whippet-mq/whippet/tools/local"
+)
+
+// shortLogs makes the logs forget soon, so that who was away needs the states of others.
+var shortLogs = map[string]string{"WHIPPET_JOURNAL_BUDGET": "24 MiB", "WHIPPET_JOURNAL_FILE_SIZE": "4 MiB"}
+
+// TestAbsent keeps a replica of messages away until the logs of the others no longer reach back to what it
+// lacks. It comes back, fetches what it needs, and is as good as any other.
+func TestAbsent(t *testing.T) {
+	forms(t, func(t *testing.T, p local.Plan) {
+		p.Env = shortLogs
+		c := start(t, p)
+		l := load(t, c, verify.Options{})
+		hosts := holders(c)
+		away, other := hosts[2], hosts[0]
+		if err := c.Kill(away); err != nil {
+			t.Fatal(err)
+		}
+		l.write(t, 20_000)
+		again(t, c, away)
+		await(t, "a state was fetched", func() bool { return metric(c, away, "whippet_transfers_total") > 0 })
+		l.alone(t, other)
+	})
+}
+
+// TestWiped empties the disk of a member of the metadata group, with its votes and its identity. It never
+// speaks for what it does not have, and becomes whole by itself.
+func TestWiped(t *testing.T) {
+	forms(t, func(t *testing.T, p local.Plan) {
+		p.Env = shortLogs
+		c := start(t, p)
+		l := load(t, c, verify.Options{})
+		l.write(t, 2_000)
+		keepers := keepers(c)
+		wiped, other := keepers[1], keepers[0]
+		if err := c.Kill(wiped); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(c.Data(wiped)); err != nil {
+			t.Fatal(err)
+		}
+		again(t, c, wiped)
+		l.write(t, 2_000)
+		l.alone(t, other)
+	})
+}
+
+// alone takes another member away: the one that came back is needed for every quorum now. Whatever is
+// written then, and all from before, is there.
+func (l *loaded) alone(t *testing.T, other local.Member) {
+	t.Helper()
+	if err := l.cluster.Kill(other); err != nil {
+		t.Fatal(err)
+	}
+	l.write(t, 1_000)
+	again(t, l.cluster, other)
+	l.check(t)
+}
+
+// write lets the load run until so many more messages were acknowledged.
+func (l *loaded) write(t *testing.T, messages int64) {
+	t.Helper()
+	target := l.ledger.Model.Acknowledged() + messages
+	await(t, fmt.Sprintf("%d messages were acknowledged", messages), func() bool { return l.ledger.Model.Acknowledged() >= target })
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*readyTime)
+	defer cancel()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not seen: %s", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// holders host messages, keepers the metadata.
+func holders(c *local.Cluster) []local.Member { return having(c, local.Partition) }
+func keepers(c *local.Cluster) []local.Member { return having(c, local.Metadata) }
+
+func having(c *local.Cluster, role local.Role) (all []local.Member) {
+	for _, m := range c.Members {
+		if m.Role == role || m.Role == local.AllRole {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// metric is the value of a series without labels at a member, 0 when it is not there.
+func metric(c *local.Cluster, m local.Member, name string) float64 {
+	client := http.Client{Timeout: time.Second}
+	r, err := client.Get("http://" + c.Process(m).Ops + "/metrics")
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = r.Body.Close() }()
+	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			v, _ := strconv.ParseFloat(text, 64)
+			return v
+		}
+	}
+	return 0
+}
