@@ -209,6 +209,7 @@ func (n *node) start() {
 	t := n.c.t
 	var err error
 	n.fs.SetCapacity(0)
+	n.fs.SetFault(nil)
 	if n.evidence, err = journal.LoadEvidence(n.fs, "."); err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +326,12 @@ func (n *node) Send(to uint8, f Frame) bool {
 	l := &letter{header: *f.Header, body: slices.Clone(f.Body)}
 	if len(f.Body)+wire.HeaderSize != int(binary.LittleEndian.Uint32(f.Header[48:])) {
 		n.c.fail("node %d sends a %v of %d bytes whose header says %d", n.id, f.Header.Command(), len(f.Body), binary.LittleEndian.Uint32(f.Header[48:]))
+	}
+	if f.Header.Command() == wire.CommandPrepareOk {
+		g := n.engine.Loop.Group(f.Group)
+		if op := binary.LittleEndian.Uint64(f.Header[160:]); op > g.peers.held || g.peers.birth {
+			n.c.fail("node %d group %d acknowledges op %d, %d is written", n.id, f.Group, op, g.peers.held)
+		}
 	}
 	pair := [2]int{int(n.id), int(to)}
 	if n.c.cut[pair] {

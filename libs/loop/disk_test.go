@@ -12,7 +12,7 @@ import (
 // A member whose disk is full for a while takes part again when it has room, and nothing is lost: a
 // primary hands over, a backup asks again.
 func TestFullDiskOfAMember(t *testing.T) {
-	for seed := range seeds(30) {
+	for seed := range seeds(12) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: seed%2 == 0})
 		c.run(1_000_000)
 		c.mustWrite(1)
@@ -33,7 +33,7 @@ func TestFullDiskOfAMember(t *testing.T) {
 
 // A write that fails in the middle of a round leaves nothing of it behind.
 func TestFailedWritesOfAMember(t *testing.T) {
-	for seed := range seeds(30) {
+	for seed := range seeds(12) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: seed%2 == 0})
 		c.run(1_000_000)
 		for range 6 {
@@ -55,7 +55,7 @@ func TestFailedWritesOfAMember(t *testing.T) {
 // Bits that rot in one member's log cost it its word, not the cluster its data.
 func TestDamagedLogOfAMember(t *testing.T) {
 	suspects := 0
-	for seed := range seeds(40) {
+	for seed := range seeds(16) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: true})
 		c.churn(15, false)
 		c.converge()
@@ -97,7 +97,7 @@ func (n *node) rot() {
 // by the others.
 func TestFailedSyncOfAMember(t *testing.T) {
 	exits := 0
-	for seed := range seeds(40) {
+	for seed := range seeds(16) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: seed%2 == 0})
 		c.churn(10, false)
 		c.converge()

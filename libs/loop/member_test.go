@@ -100,7 +100,7 @@ func (n *node) background() {
 // Kills, cut links and lost frames in an order of the seed: nothing acknowledged is lost, no two
 // members differ, and the cluster serves again when the faults end.
 func TestMembersSurviveKills(t *testing.T) {
-	for seed := range seeds(40) {
+	for seed := range seeds(16) {
 		c := newCluster(t, seed, 3, 2, []vsr.Policy{{}, {Synced: true}, {SealBody: true, Synced: true}}[seed%3])
 		c.churn(60, false)
 		c.converge()
@@ -109,7 +109,7 @@ func TestMembersSurviveKills(t *testing.T) {
 
 // With synced acknowledgements power cuts lose nothing either.
 func TestMembersSurvivePowerCuts(t *testing.T) {
-	for seed := range seeds(40) {
+	for seed := range seeds(16) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: true, SealBody: seed%2 == 0})
 		c.churn(60, true)
 		c.converge()
@@ -118,7 +118,7 @@ func TestMembersSurvivePowerCuts(t *testing.T) {
 
 // In default mode a power cut of a minority loses nothing.
 func TestMinorityPowerCut(t *testing.T) {
-	for seed := range seeds(40) {
+	for seed := range seeds(16) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{})
 		c.churn(60, true)
 		c.converge()
@@ -128,7 +128,7 @@ func TestMinorityPowerCut(t *testing.T) {
 func seeds(n int) func(func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if testing.Short() {
-			n /= 10
+			n /= 4
 		}
 		for seed := range uint64(n) {
 			if !yield(seed + 1) {
@@ -153,7 +153,7 @@ func (c *cluster) blackout(power bool) {
 
 // Killing every process at once loses nothing that was acknowledged, whatever the mode.
 func TestBlackoutOfProcesses(t *testing.T) {
-	for seed := range seeds(30) {
+	for seed := range seeds(12) {
 		c := newCluster(t, seed, 3, 2, []vsr.Policy{{}, {Synced: true}}[seed%2])
 		for range 3 {
 			c.churn(15, false)
@@ -168,7 +168,7 @@ func TestBlackoutOfProcesses(t *testing.T) {
 
 // A power cut of all nodes loses nothing that was acknowledged as synced.
 func TestBlackoutOfSyncedGroups(t *testing.T) {
-	for seed := range seeds(30) {
+	for seed := range seeds(12) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: true})
 		for range 3 {
 			c.churn(15, true)
@@ -185,7 +185,7 @@ func TestBlackoutOfSyncedGroups(t *testing.T) {
 // left and go on.
 func TestBlackoutOfWrittenGroups(t *testing.T) {
 	gone := 0
-	for seed := range seeds(60) {
+	for seed := range seeds(10) {
 		c := newCluster(t, seed, 3, 2, vsr.Policy{})
 		c.run(1_000_000)
 		for range 3 {
@@ -238,7 +238,7 @@ func TestMetadataFirstStart(t *testing.T) {
 
 // Five members survive two that are down.
 func TestFiveMembers(t *testing.T) {
-	for seed := range seeds(15) {
+	for seed := range seeds(6) {
 		c := newCluster(t, seed, 5, 2, vsr.Policy{Synced: seed%2 == 0})
 		c.churn(50, true)
 		c.converge()

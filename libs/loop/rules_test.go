@@ -105,7 +105,7 @@ func TestSuspicionOutlivesARestart(t *testing.T) {
 
 // A member whose log was found damaged stays suspect although the damage itself is cut off.
 func TestDamageOutlivesARestart(t *testing.T) {
-	for seed := range seeds(20) {
+	for seed := range seeds(10) {
 		c := newCluster(t, seed, 3, 1, vsr.Policy{Synced: true})
 		c.run(500_000)
 		for range 20 {
