@@ -178,7 +178,8 @@ func (r *Replica) Image() loop.Image {
 }
 
 // Role implements loop.Machine.
-func (r *Replica) Role(primary bool, _ uint32) {
+func (r *Replica) Role(primary bool, view uint32) {
+	r.metrics.role(primary, view)
 	if r.primary = primary; primary {
 		r.lead()
 	}

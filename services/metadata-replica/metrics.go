@@ -8,6 +8,8 @@ type metrics struct {
 	nodes   prometheus.Gauge
 	down    prometheus.Gauge
 	copies  prometheus.Gauge
+	primary prometheus.Gauge
+	view    prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -25,6 +27,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.nodes = gauge("nodes", "Registered nodes, at the metadata primary; 0 elsewhere.")
 	m.down = gauge("nodes_down", "Registered nodes that give no sign of life, at the metadata primary.")
 	m.copies = gauge("copies_down", "Copies of partitions on nodes that give no sign of life, at the metadata primary.")
-	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies)
+	m.primary = gauge("primary", "1 at the metadata primary; 0 elsewhere.")
+	m.view = gauge("view", "View of the metadata group in which this process last took or lost a role.")
+	m.role(true, 0) // until the group says otherwise: a group of one says nothing
+	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies, m.primary, m.view)
 	return m
+}
+
+func (m *metrics) role(primary bool, view uint32) {
+	m.view.Set(float64(view))
+	m.primary.Set(0)
+	if primary {
+		m.primary.Set(1)
+	}
 }

@@ -55,7 +55,8 @@ func (p *Partition) Bodies() func(journal.Location, []byte) error {
 
 // Role implements loop.Machine. Who leads takes up what the metadata asks for; who does not leads
 // forgets what it promised to pollers, for the next primary has not promised it.
-func (p *Partition) Role(primary bool, _ uint32) {
+func (p *Partition) Role(primary bool, view uint32) {
+	p.count(primary, view)
 	if !primary {
 		p.offsets.resign()
 		p.owing.Store(false)
@@ -65,6 +66,23 @@ func (p *Partition) Role(primary bool, _ uint32) {
 			p.dropDeletedGroups(p.replica.follower.View())
 		})
 	}
+}
+
+// count keeps the figures of who leads what.
+func (p *Partition) count(leads bool, view uint32) {
+	m := p.replica.metrics
+	if leads != p.leading {
+		p.leading = leads
+		if leads {
+			m.led.Inc()
+		} else {
+			m.led.Dec()
+		}
+	}
+	if p.group != nil && view > p.view { // not the role it comes up with
+		m.viewChanges.Inc()
+	}
+	p.view = view
 }
 
 // serves reports whether this process may answer reads of a partition, nil when it does not host it.

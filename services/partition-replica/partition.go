@@ -38,6 +38,9 @@ type Partition struct {
 	seen      atomic.Pointer[metadata.View] // view that wanted was read from
 	wanted    atomic.Uint64                 // purge generation the metadata asks for
 
+	leading bool   // as counted
+	view    uint32 // of the last role
+
 	published  uint64      // offset behind the last applied send
 	publishing bool        // published is ahead of the view
 	committing atomic.Bool // an event to propose auto-commits is queued
@@ -180,4 +183,7 @@ func (p *Partition) Work(now uint64, force bool) *loop.Work {
 }
 
 // Close implements loop.Machine.
-func (p *Partition) Close() { _ = p.log.Close() }
+func (p *Partition) Close() {
+	p.count(false, p.view)
+	_ = p.log.Close()
+}
