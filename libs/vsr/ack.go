@@ -29,6 +29,9 @@ func (r *Replica) completed(op uint64, counts bool, out *Output) {
 		r.begin(out)
 	case r.status == statusNormal && r.leader() == r.group.Self:
 		r.advance(out)
+		if len(r.questions) > 0 && r.acting() {
+			r.answer(out)
+		}
 	case r.status == statusNormal:
 		r.learn(out)
 		r.missing(repairDelay, out)

@@ -283,6 +283,7 @@ func (r *Replica) contradicts(p *plan) bool {
 // confirmed is a StartView of the view this member is in: an answer to a question for news.
 func (r *Replica) confirmed(h *wire.StartViewHeader, out *Output) {
 	r.news(h.Commit)
+	r.acked = h.Commit // who was asked has forgotten the rest
 	r.goal = max(r.goal, h.Op)
 	if r.fresh(h) {
 		r.rejoin.target(h.Op)

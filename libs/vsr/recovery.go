@@ -127,12 +127,56 @@ func (r *Replica) requestStartView(in *Input, out *Output) {
 	case r.acting() && h.View > r.view:
 		r.challenged()
 	case r.acting():
-		r.sendStartView(in.From, h.Incarnation, out)
+		r.question(in.From, h.Incarnation, out)
 	case in.From == r.leader() && h.View >= r.view:
 		r.rejoin.gone = true
 		if r.status != statusRecovering {
 			r.desert(out)
 		}
+	}
+}
+
+// question is a RequestStartView that waits until the primary holds what it had appended when it came.
+type question struct {
+	from        uint8
+	head        uint64
+	incarnation wire.U128
+}
+
+// question answers a member that asks for the view. It may have lost what it acknowledged: its
+// acknowledgements do not count any more, it repeats what still holds; and the answer names everything
+// up to the head, which is only done when it is held here too.
+func (r *Replica) question(from uint8, incarnation wire.U128, out *Output) {
+	for op := r.known + 1; op <= r.tail.head; op++ {
+		r.tail.at(op).acks &^= 1 << from
+	}
+	if r.held >= r.tail.head {
+		r.sendStartView(from, incarnation, out)
+		return
+	}
+	for i := range r.questions {
+		if q := &r.questions[i]; q.from == from {
+			if q.incarnation != incarnation {
+				q.head, q.incarnation = r.tail.head, incarnation
+			}
+			return
+		}
+	}
+	r.questions = append(r.questions, question{from: from, head: r.tail.head, incarnation: incarnation})
+}
+
+// answer takes up the questions that waited for what is held now.
+func (r *Replica) answer(out *Output) {
+	waiting := r.questions[:0]
+	for _, q := range r.questions {
+		if q.head > r.held {
+			waiting = append(waiting, q)
+		} else {
+			r.sendStartView(q.from, q.incarnation, out)
+		}
+	}
+	if r.questions = waiting; len(waiting) == 0 {
+		r.questions = nil
 	}
 }
 

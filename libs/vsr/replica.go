@@ -45,12 +45,13 @@ type Replica struct {
 	resent uint8                // retransmissions without progress
 	start  uint64               // primary: head when its view began
 
-	election election
-	plan     plan
-	storing  bool // an Adopt is on its way to stable storage
-	rejoin   rejoin
-	repair   repair
-	transfer bool // a state transfer is under way
+	election  election
+	plan      plan
+	storing   bool // an Adopt is on its way to stable storage
+	rejoin    rejoin
+	questions []question // primary: at most one of each member
+	repair    repair
+	transfer  bool // a state transfer is under way
 
 	deaf   uint32 // members that are not heard
 	timers [timerCount]Tick

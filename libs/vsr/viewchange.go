@@ -49,7 +49,7 @@ func (r *Replica) leave(view uint32, out *Output) {
 	r.rejoin.gone = false
 	r.election = election{rounds: r.election.rounds}
 	r.plan = plan{}
-	r.repair = repair{}
+	r.repair, r.questions = repair{}, nil
 	r.early.drop(^uint64(0), out)
 	r.timers = [timerCount]Tick{}
 }
