@@ -37,8 +37,8 @@ func (r *recovery) apply(e *event) {
 		if !g.imaged(r, e.lsn) {
 			g.appended(e.op)
 		}
-		if e.op <= g.base {
-			return // it may be of a later life, whose beginning is lost
+		if e.op <= g.base && (e.lsn >= r.images.at || len(g.log.Entries) > 0) {
+			return // it may be of a later life, or behind a truncate record, of which nothing is left
 		}
 	case KindTruncate:
 		g.truncate(e.op)

@@ -256,7 +256,13 @@ func (r *recovery) sealEnd(last *logFile) LSN {
 	case last != nil && r.out.End < r.opt.Durable:
 		return r.opt.Durable
 	case last != nil:
-		return last.endLSN()
+		end := last.endLSN()
+		for _, f := range r.files { // an empty one that goes may be all that tells of a lost one
+			if f.headerOK && f.first < r.out.End {
+				end = max(end, f.prevEnd)
+			}
+		}
+		return end
 	case len(r.files) > 0 && r.files[0].headerOK:
 		return r.files[0].prevEnd
 	case len(r.out.Corrupt) > 0:

@@ -164,3 +164,24 @@ func TestForeignFiles(t *testing.T) {
 		t.Fatalf("%v", disk.Files())
 	}
 }
+
+// TestLostFileStaysLost: that a file is missing is found again by every recovery, although what told of it
+// was an empty file that is gone.
+func TestLostFileStaysLost(t *testing.T) {
+	disk := vfs.NewMem(1)
+	j, _ := mustOpen(t, disk, nil)
+	mustWrite(t, j, prepare(1, 1, 24_000))
+	mustWrite(t, j, prepare(1, 2, 24_000))
+	lost := j.path(j.active().name)
+	disk.Kill()
+	mustOpen(t, disk, nil)
+	disk.Kill()
+	disk.Drop(lost)
+	for range 3 {
+		_, rec := mustOpen(t, disk, nil)
+		if len(rec.Corrupt) == 0 || len(rec.Groups) != 1 || len(rec.Groups[0].Faults) == 0 {
+			t.Fatalf("%+v", rec)
+		}
+		disk.Kill()
+	}
+}
