@@ -50,6 +50,7 @@ func (r *Replica) advance(out *Output) {
 	if r.known > before {
 		r.resent = 0
 		r.disarm(timerPrepare)
+		r.disarm(timerLag)
 		if r.group.Members > 1 && r.known < r.tail.head {
 			r.arm(timerPrepare, prepareInterval)
 		}
@@ -76,7 +77,41 @@ func (r *Replica) reportApplied(op uint64, out *Output) {
 	r.applied = max(r.applied, op)
 	if r.group.Members > 1 && r.applied == r.tail.head && r.applied > r.told && r.acting() {
 		r.sendCommit(Everyone, out)
+		r.reminded = 0
+		r.remindLater()
 	}
+}
+
+// remindLater arms the reminder while a member that is heard has not acknowledged the newest op: what
+// told it of that op, and the Commit frame too, may be lost, and in a quiet group nothing would follow.
+func (r *Replica) remindLater() {
+	if r.disarm(timerLag); r.reminded < remindersMax && r.lagging() != 0 {
+		r.arm(timerLag, remindInterval<<r.reminded)
+	}
+}
+
+// lagging are the members that are heard and have not acknowledged the newest op. What a view inherited
+// as committed is not acknowledged again.
+func (r *Replica) lagging() uint32 {
+	acks := r.tail.at(r.tail.head).acks
+	if bits.OnesCount32(acks) < r.quorums.Replication {
+		return 0
+	}
+	all := uint32(1)<<r.group.Members - 1
+	return all &^ (r.deaf | acks | 1<<r.group.Self)
+}
+
+func (r *Replica) remind(out *Output) {
+	if !r.acting() || r.tail.head == 0 || r.known < r.tail.head {
+		return
+	}
+	for m := range r.group.Members {
+		if r.lagging()>>m&1 == 1 {
+			r.sendCommit(m, out)
+		}
+	}
+	r.reminded++
+	r.remindLater()
 }
 
 func (r *Replica) sendCommit(to uint8, out *Output) {
@@ -116,7 +151,6 @@ func (r *Replica) commitFrame(in *Input, out *Output) {
 // news notes that the primary of this view is there and has committed up to commit.
 func (r *Replica) news(commit uint64) {
 	r.known = max(r.known, commit)
-	r.acked = max(r.acked, commit)
 	r.rejoin.unanswered = 0
 	r.disarm(timerNews)
 }
@@ -180,13 +214,19 @@ func (r *Replica) prepareOk(in *Input, out *Output) {
 		return
 	case h.View > r.view || r.status != statusNormal || r.leader() != r.group.Self || !r.settled():
 		return
-	case h.Op <= r.known || h.Op > r.tail.head:
+	case h.Op < r.tail.low || h.Op == 0 || h.Op > r.tail.head:
 		return
 	case r.tail.at(h.Op).header.Checksum != h.PrepareChecksum:
 		out.fault(FaultConflict)
 		return
 	}
 	bit := uint32(1) << in.From
+	if h.Op <= r.known {
+		if r.tail.at(h.Op).acks |= bit; h.Op == r.tail.head && r.lagging() == 0 {
+			r.disarm(timerLag)
+		}
+		return
+	}
 	lowest := r.known
 	if r.group.Policy.Mixed {
 		lowest = h.Op - 1

@@ -35,15 +35,16 @@ type Replica struct {
 	applied   uint64
 	timeFloor uint64 // timestamp of the newest prepare ever seen
 
-	names  []wire.PrepareHeader // newest first: ops of the log of logView that are not held
-	doubt  uint64               // named ops up to here were in the log once, and may have been acknowledged
-	goal   uint64               // highest op the log of the view is known to have
-	early  window               // prepares above the head
-	acked  uint64               // backup: no op up to here needs an acknowledgement
-	token  uint64               // of the newest Commit frame sent or seen
-	told   uint64               // highest commit point sent in a Commit frame
-	resent uint8                // retransmissions without progress
-	start  uint64               // primary: head when its view began
+	names    []wire.PrepareHeader // newest first: ops of the log of logView that are not held
+	doubt    uint64               // named ops up to here were in the log once, and may have been acknowledged
+	goal     uint64               // highest op the log of the view is known to have
+	early    window               // prepares above the head
+	acked    uint64               // backup: no op up to here needs an acknowledgement
+	token    uint64               // of the newest Commit frame sent or seen
+	told     uint64               // highest commit point sent in a Commit frame
+	resent   uint8                // retransmissions without progress
+	start    uint64               // primary: head when its view began
+	reminded uint8                // Commit frames to members that do not acknowledge the newest op
 
 	election  election
 	plan      plan

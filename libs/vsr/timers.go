@@ -11,6 +11,7 @@ const (
 	timerRepair               // a hole in the log: ask, or ask another member
 	timerNews                 // backup: an uncommitted tail and not a word
 	timerRelease              // primary: a member wants a newer view
+	timerLag                  // primary: all is committed, and a member has not acknowledged it
 
 	timerCount
 )
@@ -31,6 +32,8 @@ const (
 	releaseDelay    = 1_000_000
 	releaseMemory   = 500_000
 	correctInterval = 20_000
+	remindInterval  = 500_000
+	remindersMax    = 4 // doubling; then the group is left alone until something happens
 
 	lifeBeforeVote = 500_000 // promises of the last life end (rule D12)
 )
@@ -79,6 +82,8 @@ func (r *Replica) expire(out *Output) {
 			r.newsExpired(out)
 		case timerRelease:
 			r.released(out)
+		case timerLag:
+			r.remind(out)
 		}
 	}
 }
