@@ -61,8 +61,11 @@ type node struct {
 	machines map[uint64]*ledger
 	fatal    bool           // it asked for its end
 	stalled  bool           // its disk writes nothing
+	wiped    bool           // its disk was lost once
 	dead     map[uint8]bool // as its pulse says
 	silent   map[uint8]vsr.Tick
+	epoch    int           // lives so far
+	heard    map[uint8]int // epochs of the others
 }
 
 // lazyWriter completes rounds when it is told to.
@@ -190,7 +193,7 @@ func (c *cluster) applied(m *ledger, op uint64, body string) {
 
 // spec is how a node hosts a group: the list is rotated, so that leaders are spread.
 func (n *node) spec(group uint64) Spec {
-	s := Spec{ID: group, Members: uint8(len(n.c.nodes)), Policy: n.c.policy}
+	s := Spec{ID: group, Members: uint8(len(n.c.nodes)), Policy: n.c.policy, Lost: n.wiped}
 	for i := range n.c.nodes {
 		member := n.c.nodes[(i+int(group))%len(n.c.nodes)]
 		s.Nodes = append(s.Nodes, member.id)
@@ -218,7 +221,8 @@ func (n *node) start() {
 		t.Fatal(err)
 	}
 	n.echoes, n.machines = &Echoes{}, map[uint64]*ledger{}
-	n.dead, n.silent = map[uint8]bool{}, map[uint8]vsr.Tick{}
+	n.dead, n.silent, n.heard = map[uint8]bool{}, map[uint8]vsr.Tick{}, map[uint8]int{}
+	n.epoch++
 	e, rec, err := OpenEngine(EngineOptions{
 		FS: n.fs, Dir: "log", Log: hclog.NewNullLogger(), Limits: Limits{Pipeline: 8, Queue: 8}, Stepped: true,
 		Owner: journal.Owner{Node: owner}, Suspect: n.evidence.Suspect, Durable: n.evidence.End,
@@ -465,10 +469,13 @@ func (n *node) beat() {
 		}
 		if other.up && !c.cut[[2]int{int(n.id), int(other.id)}] && !c.cut[[2]int{int(other.id), int(n.id)}] {
 			n.echoes.Set(other.id, c.now)
-			if c.policy.Incarnation {
-				n.reported(other)
-			}
+			n.reported(other)
 			delete(n.silent, other.id)
+			if was := n.heard[other.id]; was != 0 && was != other.epoch && !n.dead[other.id] {
+				n.engine.NodeDead(other.id) // what it led it leads no more
+				n.engine.NodeAlive(other.id)
+			}
+			n.heard[other.id] = other.epoch
 			if n.dead[other.id] {
 				delete(n.dead, other.id)
 				n.engine.NodeAlive(other.id)
@@ -487,11 +494,13 @@ func (n *node) beat() {
 	n.engine.Watch()
 }
 
-// reported is what a ping says of the other node's metadata view.
+// reported is what the other node answers when this one has lost its votes.
 func (n *node) reported(other *node) {
 	for _, id := range n.c.groups {
-		view := other.engine.Loop.Group(id).View()
-		n.engine.Do(func() { n.engine.Loop.PeerView(n.engine.Loop.Group(id), other.id, view) })
+		g, theirs := n.engine.Loop.Group(id), other.engine.Loop.Group(id)
+		if g.Lost() && (!theirs.Lost() || n.c.policy.Incarnation) {
+			n.engine.Do(func() { n.engine.Loop.PeerView(g, other.id, theirs.View()) })
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ type peering struct {
 	fenced  bool     // the journal knows that it is not, whatever the epoch
 	birth   bool     // the first vote is not saved: nothing is acknowledged
 	kept    completion
+	guarded bool   // no vote is saved: see fence
 	voting  bool   // in Loop.votes
 	asked   bool   // the core waits for the vote in Loop.votes
 	voteSeq uint64 // batch of votes the core waits for

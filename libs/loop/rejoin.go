@@ -59,7 +59,9 @@ func (e *Engine) rejoin(r *restoring) error {
 		p.adopted, p.adoptView = r.log.Adopted, r.log.AdoptView
 	}
 	if r.err != nil || len(r.log.Faults) > 0 {
-		boot.State = vsr.Suspect
+		if boot.State = vsr.Suspect; boot.Head == 0 {
+			boot.State = vsr.Empty // its votes may be lost too
+		}
 		e.options.Log.Warn("the log of a group is damaged: what is missing comes from the other members", "group", g.ID, "head", boot.Head, "error", r.err)
 	}
 	if p.fenced = boot.State == vsr.Empty || r.err != nil || len(r.log.Faults) > 0; p.fenced {

@@ -235,7 +235,11 @@ func (e *Engine) Born(s Spec, m Machine) *Group {
 	} else {
 		g.core = vsr.New(s.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, boot)
 	}
-	e.Loop.record(g, journal.Record{Kind: journal.KindBorn, Group: s.ID})
+	if boot.State == vsr.Empty {
+		e.fence(g)
+	} else {
+		e.Loop.record(g, journal.Record{Kind: journal.KindBorn, Group: s.ID})
+	}
 	return g
 }
 

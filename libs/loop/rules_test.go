@@ -3,6 +3,7 @@ package loop
 import (
 	"testing"
 
+	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -194,6 +195,34 @@ func TestEmptyMemberStaysEmpty(t *testing.T) {
 	}
 	c.run(3_000_000)
 	c.converge()
+}
+
+// A member whose disk was lost is not new to its groups, nor whole because it restarts; the others make it
+// whole.
+func TestLostDisk(t *testing.T) {
+	for seed := range seeds(10) {
+		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: seed%2 == 0})
+		c.churn(15, true)
+		c.converge()
+		n := c.nodes[c.rng.IntN(3)]
+		n.stop(false)
+		n.fs, n.wiped = vfs.NewMem(seed+1000), true
+		for range 2 {
+			n.start()
+			for range c.rng.IntN(40) {
+				for _, act := range c.busy() {
+					act()
+				}
+			}
+			if g := n.engine.Loop.Group(1); !g.peers.fenced && g.core.LogView() == 0 && g.Head() == 0 {
+				t.Fatalf("seed %d: a member without anything takes itself for whole", seed)
+			}
+			n.stop(false)
+		}
+		n.start()
+		c.churn(15, true)
+		c.converge()
+	}
 }
 
 // Completions of ops that were cut are never told, not even for the op that took their number.

@@ -10,7 +10,7 @@ import (
 
 // vote puts what the group has promised into this turn's batch of votes.
 func (l *Loop) vote(g *Group) {
-	if !g.peers.voting {
+	if !g.peers.voting && !g.peers.guarded {
 		g.peers.voting = true
 		l.votes = append(l.votes, g)
 	}

@@ -1,5 +1,26 @@
 package loop
 
+// fence makes it durable that a member has lost what it had, before any vote of it could make it look
+// whole to its next life.
+func (e *Engine) fence(g *Group) {
+	g.peers.fenced, g.peers.guarded = true, true
+	e.journal.Fence(g.ID)
+	var kept func(error)
+	kept = func(err error) {
+		p := g.peers
+		switch {
+		case g.gone:
+		case err != nil:
+			e.afterCheckpoint(kept)
+		default:
+			if p.guarded = false; p.asked {
+				e.Loop.vote(g)
+			}
+		}
+	}
+	e.Do(func() { e.afterCheckpoint(kept) })
+}
+
 // whole saves the vote of a group whose log is whole again (rule D9): what it has is made durable first,
 // then the vote carries the suspect epoch in force. A checkpoint that fails leaves the group suspect for
 // the next life.
