@@ -39,9 +39,6 @@ type factRound struct {
 	silent  bool
 }
 
-// factPasses is how many replicas are asked about a group before the last known facts are taken.
-const factPasses = 3
-
 func newFacts(partitions func(uint64) link.Service, limit time.Duration) *facts {
 	return &facts{
 		partitions: partitions, limit: limit, asked: make(map[link.Service]*factSource), known: make(map[uint64]link.Fact),
@@ -52,9 +49,10 @@ func newFacts(partitions func(uint64) link.Service, limit time.Duration) *facts 
 // zero Fact.
 func (f *facts) get(groups []uint64, dst []link.Fact) []link.Fact {
 	answers := make(map[uint64]link.Fact, len(groups))
-	rest := groups
-	for pass := 0; pass < factPasses && len(rest) > 0; pass++ {
-		rest = f.pull(rest, answers)
+	giveUp, pause := time.Now().Add(f.limit), firstPause
+	for rest := f.pull(groups, answers); len(rest) > 0 && time.Now().Before(giveUp); rest = f.pull(rest, answers) {
+		time.Sleep(pause) // a link may be about to connect, a group about to have another primary
+		pause = min(2*pause, longPause)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // heldService keeps requests for facts until it is told to answer.
@@ -147,3 +148,30 @@ func TestFactsElsewhere(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// A link that is only being made is waited for, as long as facts may take.
+func TestFactsOfANewLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		s := serviceFunc(func(c *link.Call) {
+			if time.Since(begun) < 300*time.Millisecond {
+				c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnreachable)
+				return
+			}
+			c.Out = link.AppendFact(c.Out, link.Fact{Group: 15, Messages: 9})
+			c.Finish()
+		})
+		f := newFacts(func(uint64) link.Service { return &s }, time.Second)
+		f.elsewhere = func(*link.Call, link.Service) {}
+		if got := f.get([]uint64{15}, nil); got[0].Messages != 9 {
+			t.Errorf("%+v", got)
+		}
+		if got := f.get([]uint64{15, 16}, nil); got[1] != (link.Fact{}) || time.Since(begun) > 1500*time.Millisecond {
+			t.Errorf("%+v after %v", got, time.Since(begun))
+		}
+	})
+}
+
+type serviceFunc func(*link.Call)
+
+func (f *serviceFunc) Serve(c *link.Call) { (*f)(c) }
