@@ -94,10 +94,11 @@ func Draw(o Options) Config {
 	if c.Length == 0 || c.Length > length {
 		c.Length = length
 	}
+	wild := float64(s.below(2)) // every second run has high rates
 	for f := range faultCount {
 		k := &faultKinds[f]
 		wanted := s.chance(k.odds)
-		rate := k.low + (k.high-k.low)*s.fraction()*s.fraction()
+		rate := k.low + (k.high-k.low)*s.fraction()*max(s.fraction(), wild)
 		if wanted && strings.Contains(k.profiles, string(o.Profile[0])) {
 			c.Rates[f] = rate
 		}

@@ -66,9 +66,13 @@ func (h *history) firstLost(low uint64, copies []*groupLog) uint64 {
 }
 
 // heldElsewhere reports whether every op of a log from op on is intact and synced at another member.
+// Ops that no quorum acknowledged need not be, where nothing asks for the group to go on.
 func (h *history) heldElsewhere(n *node, op uint64, log *groupLog) bool {
 	for ; op <= log.head(); op++ {
 		id := log.at(op).header.Checksum
+		if h.w.config.Profile == Safety && op > uint64(len(h.ops)) && h.proven[op] != id {
+			continue
+		}
 		if !slices.ContainsFunc(h.w.nodes, func(other *node) bool {
 			return other != n && other.hosts(h.group) && other.disk.damaged[h.group] == 0 && other.disk.logs[h.group].has(op, id)
 		}) {

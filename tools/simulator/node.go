@@ -87,6 +87,7 @@ func (n *node) boot() {
 		}
 	}
 	n.heart.start(n)
+	n.w.network.haunt(n.id)
 }
 
 func (n *node) hostsSynced() bool {
@@ -178,6 +179,7 @@ func (n *node) syncLost() {
 	d.session.syncedEpoch = d.session.epoch
 	for _, m := range n.members {
 		if m != nil {
+			m.transfers++ // none may end on this disk
 			m.step(vsr.Input{Kind: vsr.InputWriteFailed, Op: m.synced + 1, SyncLost: true})
 		}
 	}

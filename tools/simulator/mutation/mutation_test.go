@@ -1,6 +1,7 @@
 package mutation_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/whippet-mq/whippet/tools/simulator/mutation"
@@ -19,7 +20,9 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestFound has the simulator find the breaks that show soonest. "whippet-simulator mutations" runs all.
+var all = flag.Bool("all", false, "find every break, however long it takes")
+
+// TestFound has the simulator find the breaks that show soonest, or all.
 func TestFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator several times")
@@ -31,7 +34,7 @@ func TestFound(t *testing.T) {
 	count := 0
 	for i := range mutation.Table {
 		m := &mutation.Table[i]
-		if m.Seeds > 50 {
+		if m.Seeds > 50 && !*all {
 			continue
 		}
 		count++

@@ -63,9 +63,12 @@ var Table = []Mutation{
 	{"the cut of an adoption reaches below the commit point", core + "adopt.go", []Change{
 		{"\tif op <= r.committed {\n\t\treturn r.matched(r.committed)", "\tif op <= r.committed {\n\t\treturn r.matched(max(r.committed, 1) - 1)"},
 	}, "liveness", 300},
-	{"adopted headers are nacked", core + "suffix.go", []Change{
-		{"} else if h := named(r.names, op); h != nil {\n\t\t\td.Suffix = append(d.Suffix, *h)\n", "} else if h := named(r.names, op); h != nil {\n\t\t\td.Suffix = append(d.Suffix, *h)\n\t\t\td.Nack = d.Nack.WithBit(i)\n"},
-	}, "liveness", 2000},
+	{"entries that can not be read any more are nacked", core + "suffix.go", []Change{
+		{"\t\t\tif op > r.doubt {\n", "\t\t\tif op > 0 {\n"},
+	}, "safety", 300},
+	{"the question of a member leaves its old acks standing", core + "recovery.go", []Change{
+		{"r.tail.at(op).acks &^= 1 << from", "r.tail.at(op).acks &^= 0 << from"},
+	}, "power", 2000},
 	{"adopted headers are not named", core + "suffix.go", []Change{
 		{"\tif len(r.names) > 0 {\n\t\td.Head = max(d.Head, r.names[0].Op)\n\t}\n", ""},
 	}, "liveness", 2000},
@@ -73,7 +76,7 @@ var Table = []Mutation{
 		{"\t\tr.truncate(in.Op, out)\n\t\tr.handOver(out)\n", "\t\tr.truncate(in.Op, out)\n"},
 	}, "liveness", 300},
 	{"a restarted primary goes on in its view", core + "recovery.go", []Change{
-		{"\tr.status = statusRecovering\n\tr.rejoin =", "\tif r.leader() != r.group.Self {\n\t\tr.status = statusRecovering\n\t}\n\tr.rejoin ="},
+		{"\tr.status = statusRecovering\n\tr.doubt = b.Lost\n", "\tif r.leader() != r.group.Self {\n\t\tr.status = statusRecovering\n\t}\n\tr.doubt = b.Lost\n"},
 	}, "safety", 100},
 	{"promises of the life before are not kept", core + "viewchange.go", []Change{
 		{"r.now < r.rejoin.started+lifeBeforeVote:", "false:"},

@@ -29,7 +29,7 @@ func main() {
 		Use: "whippet-simulator", Short: "Consensus groups in one thread from one seed", Version: version,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), replayCommand(), mutationsCommand())
+	root.AddCommand(runCommand(), replayCommand(), mutationsCommand(), coverageCommand())
 	if err := root.Execute(); err != nil {
 		if !errors.Is(err, errFailed) {
 			fmt.Fprintln(os.Stderr, "whippet-simulator:", err)
@@ -52,8 +52,8 @@ func (c *choice) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&c.nodes, "nodes", 0, "nodes of the cluster, 0 = as drawn from the seed")
 }
 
-func (c *choice) options(seed uint64) (o simulator.Options, err error) {
-	o = simulator.Options{Seed: seed, Profile: simulator.Profile(c.profile), Length: c.length, Nodes: c.nodes}
+func (c *choice) options(seed uint64) (simulator.Options, error) {
+	o := simulator.Options{Seed: seed, Profile: simulator.Profile(c.profile), Length: c.length, Nodes: c.nodes}
 	known := false
 	for _, p := range simulator.Profiles {
 		known = known || p == o.Profile
@@ -61,22 +61,14 @@ func (c *choice) options(seed uint64) (o simulator.Options, err error) {
 	if !known {
 		return o, fmt.Errorf("no profile is named %q", c.profile)
 	}
-	for name := range strings.SplitSeq(c.without, ",") {
-		if name == "" {
-			continue
-		}
-		f, err := simulator.ParseFault(name)
-		if err != nil {
-			return o, err
-		}
-		o.Without = append(o.Without, f)
-	}
-	return o, nil
+	var err error
+	o.Without, err = simulator.ParseFaults(c.without)
+	return o, err
 }
 
 func runCommand() *cobra.Command {
 	var c choice
-	var seeds, profileFile string
+	var seeds, profileFile, keep string
 	var first, counts bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run a range of seeds; the last line counts them", Args: cobra.NoArgs,
@@ -100,13 +92,14 @@ func runCommand() *cobra.Command {
 				}
 				defer pprof.StopCPUProfile()
 			}
-			return runSeeds(cmd.OutOrStdout(), o, high, first, counts)
+			return runSeeds(cmd.OutOrStdout(), &simulator.Campaign{Options: o, Last: high, StopAtFirst: first}, keep, counts)
 		},
 	}
 	c.add(cmd)
 	cmd.Flags().StringVar(&seeds, "seeds", "1-100", "first and last seed")
 	cmd.Flags().BoolVar(&first, "first", false, "stop at the first failure")
 	cmd.Flags().BoolVar(&counts, "counts", false, "print what happened how often")
+	cmd.Flags().StringVar(&keep, "keep", "", "shorten failed runs and write them to files in this directory")
 	cmd.Flags().StringVar(&profileFile, "cpuprofile", "", "write a CPU profile to this file")
 	return cmd
 }
@@ -125,23 +118,28 @@ func seedRange(text string) (low, high uint64, err error) {
 	return low, high, nil
 }
 
-func runSeeds(out io.Writer, o simulator.Options, high uint64, first, counts bool) error {
+func runSeeds(out io.Writer, campaign *simulator.Campaign, keep string, counts bool) error {
 	start := time.Now()
-	campaign := simulator.Campaign{Options: o, Last: high, StopAtFirst: first, Report: func(r *simulator.Result) {
+	var broken error
+	campaign.Report = func(r *simulator.Result) {
 		fmt.Fprintln(out, r)
-	}}
+		if keep != "" {
+			short := simulator.Run(simulator.Shorten(r.Options), nil)
+			broken = errors.Join(broken, simulator.Keep(keep, &short))
+		}
+	}
 	campaign.Run()
 	elapsed := time.Since(start).Seconds()
 	if counts {
 		campaign.PrintCounts(out)
 	}
-	fmt.Fprintf(out, "%s: %.1f seeds/s, %.0f s of cluster time per second, slowest primary %.2f s, slowest rest %.2f s\n", o.Profile,
+	fmt.Fprintf(out, "%s: %.1f seeds/s, %.0f s of cluster time per second, slowest primary %.2f s, slowest rest %.2f s\n", campaign.Options.Profile,
 		float64(campaign.Passed+campaign.Failed)/elapsed, campaign.Seconds()/elapsed, campaign.SlowestLeader(), campaign.SlowestRest())
 	fmt.Fprintf(out, "%d passed, %d failed\n", campaign.Passed, campaign.Failed)
-	if campaign.Failed > 0 {
+	if campaign.Failed > 0 && broken == nil {
 		return errFailed
 	}
-	return nil
+	return broken
 }
 
 func replayCommand() *cobra.Command {
