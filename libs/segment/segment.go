@@ -195,8 +195,12 @@ func (s *segment) Allocate(size int64) error {
 }
 
 // Sync makes the bytes written so far and the file's name durable. A failure is for ever: the
-// kernel may have dropped the pages, so a later success would prove nothing.
+// kernel may have dropped the pages, so a later success would prove nothing. The bytes of a removed
+// segment nobody misses: its directory may go while it is synced, which is no failure.
 func (s *segment) Sync() error {
+	if s.isGone() {
+		return nil
+	}
 	if s.broken.Load() {
 		return ErrSyncFailed
 	}
@@ -210,6 +214,9 @@ func (s *segment) Sync() error {
 	s.dirty.Store(false)
 	if err = f.Sync(); err == nil {
 		err = s.syncName()
+	}
+	if err != nil && s.isGone() {
+		return nil
 	}
 	if err != nil {
 		s.broken.Store(true)
