@@ -21,7 +21,7 @@ type Placement struct {
 // Times of nodes in µs.
 const (
 	// aliveFor is how long a node counts as up after a sign of life.
-	aliveFor = 5_000_000
+	aliveFor = 3_000_000
 	// goneAfter is how long a node that holds nothing keeps its place while it is down
 	// (design-arguments.md 18).
 	goneAfter = 600_000_000

@@ -14,7 +14,7 @@ import (
 
 const (
 	// aliveEvery is how often the metadata primary hears that this node is up.
-	aliveEvery = time.Second
+	aliveEvery = 500 * time.Millisecond
 	// askLimit is how long, in milliseconds, it may take to answer.
 	askLimit = 2000
 	// Pauses between attempts to register.
