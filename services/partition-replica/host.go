@@ -91,15 +91,15 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 		return
 	}
 	p := r.newPartition(e, g.Group)
-	var image []byte
+	var state []byte
 	if g.Image != nil {
-		image = g.Image.State
+		state = g.Image.State
 	}
-	st, offsets, home, err := decodeImage(image)
+	m, err := decodeImage(state)
 	if err == nil {
-		p.offsets = offsets
-		p.settleIn(home)
-		p.log, _, err = segment.Open(r.fs, p.dir, r.options(p), st)
+		p.offsets, p.recent = m.offsets, m.recent
+		p.settleIn(m.home)
+		p.log, _, err = segment.Open(r.fs, p.dir, r.options(p), m.segments)
 	}
 	if err != nil {
 		r.log.Error("partition can not be read and is fenced", "group", g.Group, "error", err)

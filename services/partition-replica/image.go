@@ -11,13 +11,13 @@ import (
 )
 
 // Image implements loop.Machine. Layout: length u32 and bytes of the segment state, the offset table, and,
-// unless it is 0, the number of the partition's directory u32.
+// unless nothing follows and it is 0, the number of the partition's directory u32, then the recent writes.
 func (p *Partition) Image() loop.Image {
 	p.Settle() // the image covers every applied op
 	cp := p.log.Checkpoint()
-	offsets, home := p.offsets.appendTo(nil), p.home
+	offsets, home, recent := p.offsets.appendTo(nil), p.home, p.remembered()
 	return loop.Image{Run: cp.Run, Encode: func(dst []byte) []byte {
-		return encodeImage(dst, &cp.State, offsets, home)
+		return encodeImage(dst, &cp.State, offsets, home, recent)
 	}, Done: func(err error) {
 		p.runRemoval(p.log.Checkpointed(cp, err))
 		p.replica.fileFailed(p, err)
@@ -27,38 +27,48 @@ func (p *Partition) Image() loop.Image {
 	}}
 }
 
-func encodeImage(dst []byte, st *segment.State, offsets []byte, home uint32) []byte {
+func encodeImage(dst []byte, st *segment.State, offsets []byte, home uint32, recent []byte) []byte {
 	at := len(dst)
 	dst = st.Append(append(dst, 0, 0, 0, 0))
 	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
-	if dst = append(dst, offsets...); home > 0 {
+	if dst = append(dst, offsets...); home > 0 || len(recent) > 0 {
 		dst = binary.LittleEndian.AppendUint32(dst, home)
 	}
-	return dst
+	return append(dst, recent...)
 }
 
 var errShortImage = errors.New("partition: checkpoint image is cut short")
 
-func decodeImage(b []byte) (st segment.State, o *offsets, home uint32, err error) {
+// image is what a checkpoint keeps of a partition.
+type image struct {
+	segments segment.State
+	offsets  *offsets
+	home     uint32
+	recent   recent
+}
+
+func decodeImage(b []byte) (m image, err error) {
 	if len(b) == 0 {
-		return segment.State{}, newOffsets(), 0, nil
+		return image{offsets: newOffsets()}, nil
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
-		return segment.State{}, nil, 0, errShortImage
+		return image{}, errShortImage
 	}
 	n := int(binary.LittleEndian.Uint32(b)) + 4
-	if st, err = segment.DecodeState(b[4:n]); err != nil {
-		return segment.State{}, nil, 0, err
+	if m.segments, err = segment.DecodeState(b[4:n]); err != nil {
+		return image{}, err
 	}
-	o, rest, err := decodeOffsets(b[n:])
-	if err != nil {
-		return segment.State{}, nil, 0, err
+	if m.offsets, b, err = decodeOffsets(b[n:]); err != nil {
+		return image{}, err
 	}
-	if len(rest) >= 4 {
-		home = binary.LittleEndian.Uint32(rest)
+	if len(b) >= 4 {
+		m.home, b = binary.LittleEndian.Uint32(b), b[4:]
 	}
-	o.generation = st.Generation
-	return st, o, home, nil
+	if err = m.recent.decode(b); err != nil {
+		return image{}, err
+	}
+	m.offsets.generation = m.segments.Generation
+	return m, nil
 }
 
 // Replay implements loop.Machine.

@@ -351,6 +351,16 @@ func TestRepeatAcrossPrimaries(t *testing.T) {
 		t.Fatal(first.Status)
 	}
 	c.run(500_000)
+	for _, other := range c.nodes { // nothing is left of it but what their checkpoints keep
+		if other != m {
+			if err := other.engines[0].Checkpoint(); err != nil {
+				t.Fatal(err)
+			}
+			other.stop(false)
+			other.start()
+		}
+	}
+	c.run(1_000_000)
 	m.stop(false)
 	next := c.primary()
 	again := next.sendCall(0, "once")

@@ -2,6 +2,7 @@ package partitionreplica
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -124,6 +125,56 @@ func (r *recent) cut(op uint64) {
 			}
 		}
 	}
+}
+
+// remembered is the recent writes as a checkpoint keeps them, so that a member recognises repeats although
+// the log below is gone. A group of one has no use for that: its front-door ends with it.
+func (p *Partition) remembered() []byte {
+	if p.group == nil || p.group.Nodes() == nil {
+		return nil
+	}
+	return p.recent.appendTo(nil, p.group.Applied())
+}
+
+const recentWriteSize = 24
+
+// appendTo encodes the writes up to an op, the connection that is quiet for longest first:
+// {connection u128, last u64, count u8, {sequence u64, op u64, base offset u64} × count}.
+func (r *recent) appendTo(dst []byte, applied uint64) []byte {
+	le := binary.LittleEndian
+	for c := r.oldest; c != nil; c = c.newer {
+		if c.last+recentIdle <= r.newest.last {
+			continue
+		}
+		at := len(dst)
+		dst = append(dst, make([]byte, 25)...)
+		c.connection.Put(dst[at:])
+		le.PutUint64(dst[at+16:], c.last)
+		for i := max(0, c.n-recentPer); i < c.n; i++ {
+			if w := c.ring[i%recentPer]; w.sequence != 0 && w.op <= applied {
+				dst = le.AppendUint64(le.AppendUint64(le.AppendUint64(dst, w.sequence), w.op), w.base)
+				dst[at+24]++
+			}
+		}
+	}
+	return dst
+}
+
+var errShortRecent = errors.New("partition: recent writes are cut short")
+
+// decode fills an empty r from what appendTo made.
+func (r *recent) decode(b []byte) error {
+	le := binary.LittleEndian
+	for len(b) > 0 {
+		if len(b) < 25 || int(b[24]) > recentPer || len(b) < 25+int(b[24])*recentWriteSize {
+			return errShortRecent
+		}
+		connection, last, n := wire.DecodeU128(b), le.Uint64(b[16:]), int(b[24])
+		for b = b[25:]; n > 0; n, b = n-1, b[recentWriteSize:] {
+			r.add(connection, recentWrite{sequence: le.Uint64(b), op: le.Uint64(b[8:]), base: le.Uint64(b[16:])}, last)
+		}
+	}
+	return nil
 }
 
 // confirmation appends the SendMessages reply body: one confirmation.

@@ -77,3 +77,27 @@ func TestRepeatIsVisibleWhenConfirmed(t *testing.T) {
 	}
 	w.close()
 }
+
+// TestRecentWritesInACheckpoint: what a checkpoint keeps is recognised, but not what was not applied.
+func TestRecentWritesInACheckpoint(t *testing.T) {
+	var r, back recent
+	for n := range uint64(40) {
+		r.add(wire.U128{Lo: n%2 + 1}, recentWrite{sequence: n + 1, op: n + 1, base: 100 + n}, n)
+	}
+	if err := back.decode(r.appendTo(nil, 38)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(40) {
+		w, ok := back.find(wire.U128{Lo: n%2 + 1}, n+1)
+		if want := n >= 8 && n < 38; ok != want || ok && w.base != 100+n {
+			t.Errorf("write %d: found %v, offset %d", n+1, ok, w.base)
+		}
+	}
+	b := r.appendTo(nil, 38)
+	for n := range len(b) {
+		var cut recent
+		if err := cut.decode(b[:n]); err == nil && n > 0 && n != 25+15*recentWriteSize {
+			t.Errorf("%d of %d bytes are taken for the whole", n, len(b))
+		}
+	}
+}

@@ -111,18 +111,18 @@ func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 		return nil, 0
 	}
 	var cp *segment.Checkpoint
-	var offsets []byte
+	var offsets, recent []byte
 	o := &transfer.Offer{}
 	p.engine.Wait(func() {
 		if o.Head = p.group.Last(); o.Head.Op > 0 && p.fence.Load() == nil && r.find(group) == p {
 			p.Settle()
-			cp, offsets = p.log.Checkpoint(), p.offsets.appendTo(nil)
+			cp, offsets, recent = p.log.Checkpoint(), p.offsets.appendTo(nil), p.remembered()
 		}
 	})
 	if cp == nil || cp.Run() != nil {
 		return nil, 0
 	}
-	o.State = encodeImage(nil, &cp.State, offsets, 0)
+	o.State = encodeImage(nil, &cp.State, offsets, 0, recent)
 	for i := range cp.State.Segments {
 		s := &cp.State.Segments[i]
 		f, err := r.fs.Open(segment.Path(p.dir, cp.State.Generation, s.Base))
@@ -208,10 +208,11 @@ func (s *staging) Close() error { return errors.Join(s.Sync(), s.File.Close()) }
 // unpack makes a received state a log that could be this partition's: every batch of it is verified.
 func (p *Partition) unpack(state []byte) error {
 	fs := p.replica.fs
-	st, offsets, _, err := decodeImage(state)
+	m, err := decodeImage(state)
 	if err != nil {
 		return err
 	}
+	st := m.segments
 	life := segment.Dir(p.dir, st.Generation)
 	if len(st.Segments) > 0 {
 		if err := fs.Rename((&stage{dir: p.dir}).path(), life); err != nil {
@@ -230,7 +231,7 @@ func (p *Partition) unpack(state []byte) error {
 	case len(report.Damage) > 0:
 		return report.Damage[0]
 	}
-	p.log, p.offsets = log, offsets
+	p.log, p.offsets, p.recent = log, m.offsets, m.recent
 	return p.log.Settle()
 }
 
