@@ -77,6 +77,7 @@ type node struct {
 	refuse  func(c *link.Call) bool
 	asked   int
 	indexes int
+	within  uint32 // Deadline of the last call
 }
 
 func (n *node) Serve(c *link.Call) {
@@ -85,6 +86,7 @@ func (n *node) Serve(c *link.Call) {
 	if c.Internal == link.InternalReadIndex {
 		n.indexes++
 	}
+	n.within = c.Deadline
 	refuse := n.refuse
 	n.mu.Unlock()
 	if refuse != nil && refuse(c) {
@@ -104,6 +106,13 @@ func (n *node) calls() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.asked
+}
+
+// limit is how long, in milliseconds, the last answer was allowed to take; 0: for ever.
+func (n *node) limit() uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.within
 }
 
 func (n *node) readIndexes() int {
@@ -216,6 +225,9 @@ func TestRouterTriesTheOthers(t *testing.T) {
 	c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
 	if n := w.nodes[13].calls(); n != 1 {
 		t.Errorf("member 2 was asked %d times", n)
+	}
+	if limit := w.nodes[13].limit(); limit < answerLimit {
+		t.Errorf("the answer may take %d ms", limit)
 	}
 	if numbers := w.parts.numbers(); len(numbers) != 1 || numbers[0] != 1 {
 		t.Errorf("numbers %v", numbers)

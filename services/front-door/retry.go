@@ -13,6 +13,14 @@ const (
 	longPause  = 50 * time.Millisecond
 )
 
+// A process that was stopped, or is cut off, keeps its connections for a while. One attempt waits this long
+// for its answer, in milliseconds, and longer for what takes its time on the way; then another member is
+// tried, which recognises what was executed already.
+const (
+	answerLimit    = 2000
+	perMillisecond = 16 << 10 // bytes
+)
+
 // route sends the prepared call to the group's service and has judge look at the answer. A refusal
 // that a repeat may cure is repeated from again on, which resolves the target anew. This is the only
 // retrying there is: replicas answer once.
@@ -22,6 +30,9 @@ func (s *Session) route(service link.Service, again, judge step) action {
 	if service == nil {
 		s.call.Status, s.call.Reason = wire.CodeTransientNotAccepted, link.ReasonUnknownGroup
 		return s.answered()
+	}
+	if s.core.deps.Router != nil {
+		s.call.Deadline = answerLimit + uint32(len(s.call.Body)/perMillisecond)
 	}
 	return s.then(actRoute, (*Session).answered)
 }
