@@ -45,6 +45,7 @@ type line struct {
 	stream *stream
 	who    Peer
 	heard  atomic.Uint64 // frames that came
+	doubt  atomic.Uint64 // the count of heard at which doubt arose + 1; 0: never
 
 	mu    sync.Mutex
 	over  bool // the connection has ended
@@ -59,7 +60,7 @@ func (l *line) serve(c *Call) {
 	l.mu.Lock()
 	var why Reason
 	switch {
-	case l.over:
+	case l.over, l.doubted():
 		why = ReasonUnreachable
 	case l.bytes > 0 && l.bytes+size > l.remote.cfg.Window, size > int(l.remote.cfg.MaxFrame):
 		why = ReasonBusy
@@ -198,31 +199,77 @@ func (l *line) lost() {
 	}
 }
 
-// watch ends calls whose time is up, and the connection when the other side is silent.
+// doubted reports whether nothing has come since the other side was found silent.
+func (l *line) doubted() bool { return l.doubt.Load() == l.heard.Load()+1 }
+
+// watch ends calls whose time is up, all of them when the other side is silent, and in the end the connection.
 func (l *line) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	heard, quiet, asked := uint64(0), time.Now(), false
+	w := watcher{line: l, quiet: time.Now(), last: time.Now()}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
 			l.expire(now)
-			if n := l.heard.Load(); n != heard {
-				heard, quiet, asked = n, now, false
-			}
-			switch silence := now.Sub(quiet); {
-			case silence >= l.remote.cfg.Silence:
+			if w.look(now) {
 				l.remote.cfg.Log.Warn("service is silent", "node", l.who.ID)
 				l.stream.close()
 				return
-			case silence >= l.remote.cfg.Silence/5 && !asked:
-				asked = true
-				l.ping()
 			}
 		}
 	}
+}
+
+// watcher is what watch knows.
+type watcher struct {
+	line  *line
+	heard uint64
+	quiet time.Time // since then nothing came
+	asked time.Time // for a sign of life that is owed; zero: none is
+	last  time.Time // look
+}
+
+// look reports whether the silence is too long.
+func (w *watcher) look(now time.Time) bool {
+	l, c := w.line, &w.line.remote.cfg
+	late := now.Sub(w.last) > 4*watchEvery
+	w.last = now
+	if n := l.heard.Load(); n != w.heard {
+		w.heard, w.quiet, w.asked = n, now, time.Time{}
+		return false
+	}
+	if late && !w.asked.IsZero() {
+		w.asked = now // this process was not run: what came meanwhile is about to be read
+	}
+	silence := now.Sub(w.quiet)
+	switch {
+	case w.asked.IsZero():
+		if silence >= c.Silence/5 || silence > c.Doubt/8 && l.waits() {
+			w.asked = now
+			l.ping()
+		}
+	case now.Sub(w.asked) >= c.Silence-c.Silence/5:
+		return true
+	case now.Sub(w.asked) >= c.Doubt:
+		if !l.doubted() {
+			l.doubt.Store(w.heard + 1)
+			c.Log.Info("service does not answer, calls are made elsewhere", "node", l.who.ID)
+		}
+		l.expire(now.Add(beyondDeadlines))
+	}
+	return false
+}
+
+// beyondDeadlines is more than any call may wait.
+const beyondDeadlines = 1 << 20 * time.Hour
+
+// waits reports whether a call is under way.
+func (l *line) waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.spare) < len(l.slots)
 }
 
 // expire ends the calls whose deadline has passed, except those the writer is at.
@@ -242,9 +289,12 @@ func (l *line) expire(now time.Time) {
 		was := s.state
 		c := l.end(s)
 		l.mu.Unlock()
-		if was == waiting {
+		switch {
+		case was == waiting && l.doubted():
+			c.Refuse(wire.CodeTransientNotAccepted, ReasonUnreachable)
+		case was == waiting:
 			c.Refuse(wire.CodeTransientNotAccepted, ReasonBusy)
-		} else {
+		default:
 			c.Refuse(wire.CodeTransientNotCommitted, ReasonUnreachable)
 		}
 	}

@@ -19,9 +19,13 @@ type RemoteConfig struct {
 	Expect  uint8         // its node id, or AnyNode
 	Window  int           // bytes of calls without an answer, 0: 32 MiB
 	Limit   time.Duration // how long a call without a Deadline of its own waits for its answer, 0: 30 s
-	// Silence is how long nothing may come before the connection is given up, 0: 5 s. The other process is
-	// asked for a sign of life after a fifth of it: it may be stopped while its sockets are not.
+	// Silence is how long nothing may come before the connection is given up, 0: 5 s. The other process may
+	// be stopped while its sockets are not: it is asked for a sign of life, after a fifth of Silence or,
+	// while calls wait, after an eighth of Doubt.
 	Silence time.Duration
+	// Doubt is how long a sign of life may be owed before calls that wait get 57 and new ones 58, so that
+	// they can be made elsewhere, 0: 400 ms. The connection stays, and the next frame ends the doubt.
+	Doubt time.Duration
 
 	// Feed takes what was asked for with Ask, in the order in which it was sent: frames 9, 19, 20, 21, 23
 	// and 25. h is valid during the call. f is nil for a header alone; otherwise it holds header and body
@@ -56,6 +60,9 @@ func Dial(cfg RemoteConfig) *Remote {
 	}
 	if cfg.Silence == 0 {
 		cfg.Silence = 5 * time.Second
+	}
+	if cfg.Doubt == 0 {
+		cfg.Doubt = 400 * time.Millisecond
 	}
 	r := &Remote{cfg: cfg, wrong: cfg.complaints(planeService), count: cfg.Metrics.lane(planeService, "client")}
 	r.address.Store(&cfg.Address)

@@ -317,7 +317,7 @@ func TestCallsBehindStuckWrite(t *testing.T) {
 			}
 		}
 	})
-	p.dial(t, nil)
+	p.dial(t, func(c *RemoteConfig) { c.Doubt = time.Hour })
 	conn := within(t, "connection", conns)
 	stuck, behind := sampleCall(), sampleCall()
 	stuck.Body = make([]byte, 31<<20)
