@@ -59,12 +59,15 @@ func (r *Replica) pursue(out *Output) {
 // switchLog makes the log that of the plan's view. From here on a vote may speak of it.
 func (r *Replica) switchLog() {
 	p := &r.plan
-	r.logView, r.names = p.view, nil
-	for i := range p.headers {
-		if p.headers[i].Op > r.held {
-			r.names = p.headers[:i+1]
+	if p.newer || len(r.names) == 0 || r.names[0].Op <= p.head { // an old StartView does not take names away
+		r.names = nil
+		for i := range p.headers {
+			if p.headers[i].Op > r.held {
+				r.names = p.headers[:i+1]
+			}
 		}
 	}
+	r.logView = p.view
 	if p.newer {
 		r.known = min(r.known, p.head) // more than that was given up (rule D8)
 	}
@@ -176,6 +179,9 @@ func (r *Replica) adopted(out *Output) {
 	p := r.plan
 	r.plan = plan{}
 	r.goal = max(p.head, r.tail.head)
+	if len(r.names) > 0 {
+		r.goal = max(r.goal, r.names[0].Op)
+	}
 	r.acked = p.commit
 	r.drain(out)
 	if r.leader() == r.group.Self {
