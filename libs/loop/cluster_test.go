@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -62,6 +63,7 @@ type node struct {
 	fatal    bool           // it asked for its end
 	stalled  bool           // its disk writes nothing
 	wiped    bool           // its disk was lost once
+	broken   bool           // states can not be read at the next start
 	dead     map[uint8]bool // as its pulse says
 	silent   map[uint8]vsr.Tick
 	epoch    int           // lives so far
@@ -80,11 +82,14 @@ func (w *lazyWriter) Submit(r *journal.Round) bool {
 	return true
 }
 
+var errBroken = errors.New("state can not be read")
+
 // ledger is the list of bodies that were applied.
 type ledger struct {
 	n       *node
 	group   uint64
 	base    uint64 // op of the last staged
+	broken  bool   // its state can not be read
 	applied []string
 	roles   []bool
 }
@@ -115,10 +120,15 @@ func (m *ledger) Apply(h *wire.PrepareHeader, body []byte, _ *link.Call) {
 	m.applied = append(m.applied, string(body))
 	m.n.c.applied(m, h.Op, string(body))
 }
-func (m *ledger) Settle()                     {}
-func (m *ledger) Work(uint64, bool) *Work     { return nil }
-func (m *ledger) Pending() bool               { return false }
-func (m *ledger) Ready() error                { return nil }
+func (m *ledger) Settle()                 {}
+func (m *ledger) Work(uint64, bool) *Work { return nil }
+func (m *ledger) Pending() bool           { return false }
+func (m *ledger) Ready() error {
+	if m.broken {
+		return errBroken
+	}
+	return nil
+}
 func (m *ledger) Role(primary bool, _ uint32) { m.roles = append(m.roles, primary) }
 func (m *ledger) Close()                      {}
 func (m *ledger) Replay(h *wire.PrepareHeader, _ []byte, _ journal.Location, _ bool) error {
@@ -237,10 +247,14 @@ func (n *node) start() {
 	n.engine = e
 	n.writer = &lazyWriter{Inline: e.writer.(*journal.Inline)}
 	e.writer = n.writer
+	e.Fresh = func(g *Group, _ error) Machine {
+		n.machines[g.ID] = &ledger{n: n, group: g.ID}
+		return n.machines[g.ID]
+	}
 	hosted := map[uint64]bool{}
 	for i := range rec.Groups {
 		g := &rec.Groups[i]
-		m := &ledger{n: n, group: g.Group}
+		m := &ledger{n: n, group: g.Group, broken: n.broken}
 		if g.Image != nil {
 			m.decode(g.Image.State)
 		}

@@ -61,6 +61,10 @@ type writer interface {
 // work, checkpoints.
 type Engine struct {
 	*Runner
+	// Fresh gives a group of several members an empty machine in place of one whose Ready failed; nil:
+	// there is none. Set before Replay.
+	Fresh func(g *Group, damage error) Machine
+
 	journal   *journal.Journal
 	writer    writer
 	options   EngineOptions

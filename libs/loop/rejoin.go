@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/whippet-mq/whippet/libs/journal"
@@ -43,11 +44,21 @@ func (e *Engine) secure(ids []uint64) error {
 	return nil
 }
 
-// rejoin ends the restart of a group with peers. Damage costs it the log behind the damage and its
-// word: it is suspect until the others have made it whole again. Only a machine that can not vouch for
-// its state keeps the group out.
+// rejoin ends the restart of a group with peers. Damage costs it the log behind the damage and its word:
+// it is suspect until the others have made it whole again. With a machine that can not vouch for its
+// state it begins anew, if the host has an empty one; otherwise it takes no part.
 func (e *Engine) rejoin(r *restoring) error {
 	g, p := r.group, r.group.peers
+	g.Machine.Settle()
+	damage := g.Machine.Ready()
+	if damage != nil && e.Fresh != nil {
+		if m := e.Fresh(g, damage); m != nil {
+			if err := e.renew(r, m); err != nil {
+				return err
+			}
+			r.err, damage = damage, nil
+		}
+	}
 	boot := r.boot
 	if len(boot.Tail) > 0 && boot.Tail[0].Op == boot.Commit {
 		g.applied = boot.Tail[0]
@@ -67,15 +78,25 @@ func (e *Engine) rejoin(r *restoring) error {
 	if p.fenced = boot.State == vsr.Empty || r.err != nil || len(r.log.Faults) > 0; p.fenced {
 		e.journal.Fence(g.ID) // until the group is whole, whatever the epoch of its vote
 	}
-	e.join(g, &r.spec, boot)
-	g.Machine.Settle()
-	e.Loop.markDirty(g)
-	err := g.Machine.Ready()
-	if err != nil {
+	if damage != nil {
 		if g.damage.image = r.log.Image; g.damage.image == nil {
 			g.damage.image = &journal.Image{Group: g.ID}
 		}
 		g.damage.found = true
 	}
-	return err
+	e.join(g, &r.spec, boot)
+	e.Loop.markDirty(g)
+	return damage
+}
+
+// renew gives a group an empty machine and nothing of its log.
+func (e *Engine) renew(r *restoring, m Machine) error {
+	g := r.group
+	g.Machine, g.tail, r.cut = m, tail{first: 1}, 1
+	r.boot = vsr.Boot{TimeFloor: r.boot.TimeFloor}
+	round := journal.Round{Sync: true, Reserved: true, Records: []journal.Record{{Kind: journal.KindTruncate, Group: g.ID, Op: 1}}}
+	if err := e.journal.Write(&round); err != nil {
+		return fmt.Errorf("loop: %w", err)
+	}
+	return m.Ready()
 }

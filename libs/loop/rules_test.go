@@ -225,6 +225,30 @@ func TestLostDisk(t *testing.T) {
 	}
 }
 
+// A member whose state can not be read begins anew and gets it from the others.
+func TestUnreadableState(t *testing.T) {
+	for seed := range seeds(10) {
+		c := newCluster(t, seed, 3, 2, vsr.Policy{Synced: seed%2 == 0})
+		c.churn(15, true)
+		c.converge()
+		n := c.nodes[c.rng.IntN(3)]
+		for range 2 {
+			n.stop(false)
+			n.broken = true
+			n.start()
+			n.broken = false
+			if g := n.engine.Loop.Group(1); !g.peers.fenced || g.Head() != 0 {
+				t.Fatalf("seed %d: head %d with a state that was not read", seed, g.Head())
+			}
+			c.run(vsr.Tick(c.rng.IntN(300_000)))
+		}
+		n.stop(seed%3 == 0)
+		n.start()
+		c.churn(15, true)
+		c.converge()
+	}
+}
+
 // Completions of ops that were cut are never told, not even for the op that took their number.
 func (c *cluster) checkHeld() {
 	for _, n := range c.nodes {

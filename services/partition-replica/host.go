@@ -36,6 +36,7 @@ func (r *Replica) openEngines(deps Deps) error {
 		if err != nil {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
 		}
+		e.Fresh = r.renew
 		e.Loop.Missing = func(c *link.Call) *loop.Group { return r.hostFor(e, c.Group) }
 		e.Loop.MissingPeer = func(group uint64) *loop.Group { return r.hostFor(e, group) }
 		r.engines = append(r.engines, e)

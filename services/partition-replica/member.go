@@ -111,3 +111,26 @@ func (r *Replica) shared(id uint64) bool {
 	_, part, ok := r.follower.View().PartitionByGroupID(id)
 	return ok && (len(r.config.Roster) > 1 || part.Placed() && len(part.Members()) > 1)
 }
+
+// renew replaces a partition that can not be read by an empty one, which the other members fill. The
+// damaged files go to the trash.
+func (r *Replica) renew(g *loop.Group, damage error) loop.Machine {
+	p := r.find(g.ID)
+	next := r.newPartition(p.engine, p.id)
+	for home := p.home + 1; ; home++ {
+		next.settleIn(home)
+		if _, err := r.fs.Stat(next.dir); err != nil {
+			break
+		}
+	}
+	log, _, err := segment.Open(r.fs, next.dir, r.options(next), segment.State{})
+	if err != nil {
+		return nil
+	}
+	r.log.Error("partition is damaged: it is fetched from the other members", "stream", p.stream, "topic", p.topic,
+		"partition", p.number, "error", damage)
+	next.log = log
+	_ = p.log.Close()
+	r.adopt(next, g)
+	return next
+}

@@ -187,10 +187,25 @@ func (c *trio) pass(d vsr.Tick) {
 	}
 	for _, m := range c.nodes {
 		if m.up {
+			m.learnViews()
 			m.engines[0].Watch()
 			if err := m.engines[0].Advance(); err != nil {
 				c.t.Fatal(err)
 			}
+		}
+	}
+}
+
+// learnViews is what a node asks the others when it has lost what it had.
+func (m *member) learnViews() {
+	p := m.find(m.group(0))
+	if p == nil || !p.group.Lost() {
+		return
+	}
+	for _, other := range m.trio.nodes {
+		if other != m && other.up {
+			view := other.find(p.id).group.View()
+			m.engines[0].Do(func() { m.engines[0].Loop.PeerView(p.group, other.node, view) })
 		}
 	}
 }
@@ -254,8 +269,8 @@ func (c *trio) same() {
 		files := map[string][]byte{}
 		v := p.log.Stats()
 		for _, name := range m.mem.Files() {
-			if strings.HasPrefix(name, p.dir) && strings.HasSuffix(name, ".log") {
-				files[name] = bytes.TrimRight(m.mem.Read(name), "\x00")
+			if strings.HasPrefix(name, p.dir+"/") && strings.HasSuffix(name, ".log") {
+				files[strings.TrimPrefix(name, p.dir)] = bytes.TrimRight(m.mem.Read(name), "\x00")
 			}
 		}
 		if first == nil {
@@ -386,5 +401,41 @@ func TestRefusalNamesThePrimary(t *testing.T) {
 		if call.Status != wire.CodeTransientNotAccepted || call.Reason != link.ReasonNotPrimary || call.Primary != m.node {
 			t.Fatalf("status %v reason %v primary %d", call.Status, call.Reason, call.Primary)
 		}
+	}
+}
+
+// A member whose files rot gets the partition from the others.
+func TestDamagedPartitionIsFetched(t *testing.T) {
+	c := newTrio(t, 1)
+	for range 5 {
+		c.send(100_000)
+	}
+	c.run(500_000)
+	m := c.nodes[0]
+	if err := m.engines[0].Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	dir := m.find(m.group(0)).dir
+	m.stop(false)
+	damaged := 0
+	for _, name := range m.mem.Files() {
+		if strings.HasPrefix(name, dir) && strings.HasSuffix(name, ".log") {
+			m.mem.Drop(name)
+			damaged++
+		}
+	}
+	if damaged == 0 {
+		t.Fatal("nothing to damage")
+	}
+	m.start()
+	if p := m.find(m.group(0)); p.dir == dir || p.log.Next() != 0 {
+		t.Fatalf("the damaged partition is still there, up to offset %d", p.log.Next())
+	}
+	for range 5 {
+		c.send(10)
+	}
+	c.same()
+	if n := m.find(m.group(0)).log.Next(); n != 10 {
+		t.Fatalf("%d of 10 messages", n)
 	}
 }
