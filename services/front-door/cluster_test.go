@@ -362,6 +362,34 @@ func TestReplicaIsAhead(t *testing.T) {
 	}
 }
 
+// TestSendWaitsForItsTopicOnly: a partition primary that is behind in the metadata takes sends to a topic that
+// has not changed since, so a slow feed of one node does not hold up what has nothing to do with it.
+func TestSendWaitsForItsTopicOnly(t *testing.T) {
+	w := startCluster(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	made := w.meta.View().Op
+	var asked atomic.Uint64
+	for _, n := range w.nodes {
+		n.refusing(func(c *link.Call) bool { asked.Store(c.MetadataOp); return false })
+	}
+	send := func() uint64 {
+		t.Helper()
+		c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
+		return asked.Load()
+	}
+	first := send()
+	w.meta.create(t, "other", "t")
+	if again := send(); first < made || again != first || w.meta.View().Op <= first {
+		t.Errorf("sends ask for op %d, then %d; the topic was made at %d", first, again, made)
+	}
+	w.meta.createTopic(t, "s", "t2")
+	w.meta.commit(t, wire.PrepareHeader{Operation: wire.OpPurgeTopic}, wire.TopicTarget{Stream: wire.NamedID("s"), Topic: wire.NamedID("t")}.Append(nil))
+	if op := send(); op != w.meta.View().Op {
+		t.Errorf("after a purge at %d a send asks for op %d", w.meta.View().Op, op)
+	}
+}
+
 // A login of the same client elsewhere ends its session here.
 func TestLoginElsewhere(t *testing.T) {
 	w := startCluster(t, nil)

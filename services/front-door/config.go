@@ -114,6 +114,9 @@ type Deps struct {
 	// Router finds primaries in a cluster: then Metadata and Partitions are not used, and nothing is denied
 	// before the metadata primary was asked. Nil in a process that has everything.
 	Router *routing.Router
+	// Roster is what clients are told of the cluster's nodes, for a client at ip:port, "" when that is not
+	// known. Nil: this process alone, as Config.Node describes it.
+	Roster func(client string) wire.ClusterMetadata
 	// Follower may be a voucher: then requests wait, and are refused, while its view is too old.
 	Follower Follower
 	Pool     *buffer.Pool

@@ -96,7 +96,7 @@ func (s *Session) sendRouted() action {
 		}
 		group = s.repeated(target, group)
 	}
-	s.callPartition(group)
+	s.callPartition(group, s.view.Op)
 	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
 	return s.route(s.core.partitionService(group), (*Session).sendRouted, (*Session).sent)
 }
@@ -174,11 +174,11 @@ func (s *Session) sent() action {
 	return s.committed(s.id, wire.OpSendMessages, s.call.Out)
 }
 
-// callPartition fills the call for a partition's primary.
-func (s *Session) callPartition(group uint64) {
+// callPartition fills the call for a partition's primary, which waits until it knows the metadata up to op.
+func (s *Session) callPartition(group, op uint64) {
 	c := s.call
 	c.Group = group
-	c.MetadataOp = s.view.Op
+	c.MetadataOp = op
 	c.Header = s.header
 	c.Header.Client, c.Header.Session, c.Header.UserID = s.bound.client, s.bound.session, s.bound.user
 	c.Header.Group = group
@@ -217,7 +217,7 @@ func (s *Session) poll() action {
 	if !ok {
 		return s.refused(wire.CodePartitionNotFound)
 	}
-	s.callPartition(group)
+	s.callPartition(group, s.view.Op)
 	s.call.Body, s.call.MaxReply = s.body, s.maxReply
 	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
 }

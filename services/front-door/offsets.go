@@ -24,7 +24,7 @@ func (s *Session) getOffset() action {
 	if !s.consumer(target, q.Consumer) {
 		return s.absent()
 	}
-	s.callPartition(group)
+	s.callPartition(group, target.since)
 	s.call.Body = s.body
 	return s.route(s.core.partitionService(group), (*Session).getOffset, (*Session).polled)
 }
@@ -59,7 +59,7 @@ func (s *Session) writeOffset(consumer wire.Consumer, stream, topic wire.Identif
 	if !target.mayPoll {
 		return s.refused(wire.CodeUnauthorized)
 	}
-	s.callPartition(group)
+	s.callPartition(group, target.since)
 	s.call.Body, s.call.BodyStart = s.body, wire.HeaderSize
 	return s.route(s.core.partitionService(group), again, (*Session).offsetWritten)
 }

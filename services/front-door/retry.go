@@ -17,7 +17,7 @@ const (
 // for its answer, in milliseconds, and longer for what takes its time on the way; then another member is
 // tried, which recognises what was executed already.
 const (
-	answerLimit    = 2000
+	answerLimit    = 1000
 	perMillisecond = 16 << 10 // bytes
 )
 

@@ -15,6 +15,7 @@ type route struct {
 	view     *metadata.View
 	user     uint32
 	topic    *metadata.Topic
+	since    uint64    // op by which topic is as it is here: whoever serves it needs to know no more
 	miss     wire.Code // why topic is nil
 	mayPoll  bool
 	maySend  bool
@@ -51,7 +52,9 @@ func (s *Session) refresh(e *route, stream, topic wire.Identifier) {
 	}
 	before := e.topic
 	e.view, e.user = s.view, s.bound.user
-	e.topic, e.miss = s.view.Topic(stream, topic)
+	if e.topic, e.miss = s.view.Topic(stream, topic); e.topic != before {
+		e.since = s.view.Op
+	}
 	e.mayPoll, e.maySend = false, false
 	if e.topic == nil {
 		return

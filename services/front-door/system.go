@@ -60,14 +60,27 @@ func (s *Session) clientRecord(other *Session) (wire.ClientRecord, []metadata.Gr
 	return record, groups
 }
 
-// getClusterMetadata serves GetClusterMetadata: one node, this one. Whoever asked is where it should
-// be; everything is forwarded inside.
+// getClusterMetadata serves GetClusterMetadata.
 func (s *Session) getClusterMetadata() action {
-	n := s.core.cfg.Node
-	return s.answer(wire.ClusterMetadata{Name: s.core.cfg.Cluster, Nodes: []wire.ClusterNode{{
+	return s.answer(s.core.roster(s.peer).Append(s.reset()))
+}
+
+// roster is what a client at peer is told of the nodes. Where nobody says otherwise that is one node, this
+// process: whoever asks is where it should be, and everything is forwarded inside.
+func (c *Core) roster(peer string) wire.ClusterMetadata {
+	if c.deps.Roster != nil {
+		return c.deps.Roster(peer)
+	}
+	return wire.ClusterMetadata{Name: c.cfg.Cluster, Nodes: []wire.ClusterNode{c.ownNode()}}
+}
+
+// ownNode is this process as a roster of one shows it.
+func (c *Core) ownNode() wire.ClusterNode {
+	n := c.cfg.Node
+	return wire.ClusterNode{
 		Name: n.Name, Address: n.IP, TCP: n.TCP, QUIC: n.QUIC, HTTP: n.HTTP, WebSocket: n.WebSocket,
 		Role: wire.NodeLeader, Status: wire.NodeHealthy,
-	}}}.Append(s.reset()))
+	}
 }
 
 // getStats serves GetStats: this process and its machine, the metadata's counts and the partitions'

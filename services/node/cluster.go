@@ -84,6 +84,7 @@ func (c *cluster) amongNodes(config *service.Config) {
 		address := net.JoinHostPort(n.IP, strconv.Itoa(int(n.Ports.TCPReplica)))
 		if id == c.self {
 			c.listen, c.host = address, n.IP
+			bindRoster(config, n.Ports)
 		} else {
 			c.peers[id] = address
 		}

@@ -32,12 +32,14 @@ func (n *node) openFront() (err error) {
 		PasswordWorkers: c.Limits.Logins,
 		LocalSessions:   max(1, c.Metadata.ClientsTableMax/2),
 		ClusterID:       wire.ClusterID(c.Cluster.Name),
+		Node:            frontdoor.Node{IP: n.host()},
 		ConfigText:      c.Current,
 		DataDir:         c.System.Path,
 	}, frontdoor.Deps{
 		Metadata:   n.metadata,
 		Partitions: func(uint64) link.Service { return n.partition },
 		Router:     n.router,
+		Roster:     n.clientRoster(),
 		Follower:   n.follower, Pool: n.pool, Logger: n.log.Named("front-door"), Registry: n.registry,
 	})
 	if err != nil {
@@ -53,6 +55,14 @@ func (n *node) openFront() (err error) {
 		n.http.Serve()
 	}
 	return nil
+}
+
+// host is the address clients are told of a front-door by itself, "" to leave it at the default.
+func (n *node) host() string {
+	if n.cluster == nil {
+		return ""
+	}
+	return n.cluster.host
 }
 
 // bound says where clients and other processes reach the node.

@@ -41,6 +41,9 @@ func (n *node) httpConfig() httpapi.Config {
 	for _, t := range c.JWT.TrustedIssuers {
 		config.JWT.TrustedIssuers = append(config.JWT.TrustedIssuers, httpapi.TrustedIssuer{Issuer: t.Issuer, Audience: t.Audience, KeysURL: t.JWKSURL, User: t.UserID})
 	}
+	if n.cluster != nil && n.cluster.secret != nil { // a token of one process serves at the others
+		config.JWT.ClusterSecret = n.config.Cluster.Auth.SharedSecret.Reveal()
+	}
 	if c.Metrics.Enabled {
 		config.Metrics = c.Metrics.Endpoint
 	}
