@@ -16,7 +16,7 @@ const (
 	// aliveEvery is how often the metadata primary hears that this node is up.
 	aliveEvery = 500 * time.Millisecond
 	// askLimit is how long, in milliseconds, it may take to answer.
-	askLimit = 2000
+	askLimit = 500
 	// Pauses between attempts to register.
 	shortestPause = 100 * time.Millisecond
 	longestPause  = time.Second
@@ -100,8 +100,12 @@ func (r *Registrar) call(what link.Internal) *link.Call {
 // Keep says that the node is up until ctx is done, and registers it again when the cluster has forgotten
 // it. The error is ErrIDLost or ErrNotTaken, nil at the end of ctx.
 func (r *Registrar) Keep(ctx context.Context) error {
-	for wait(ctx, aliveEvery) {
-		if r.call(link.InternalAlive).Status != wire.CodeResourceNotFound {
+	for pause := aliveEvery; wait(ctx, pause); {
+		status := r.call(link.InternalAlive).Status
+		if pause = aliveEvery; status.IsTransient() {
+			pause = shortestPause // another primary is to hear it soon: it places nothing here before
+		}
+		if status != wire.CodeResourceNotFound {
 			continue
 		}
 		had := r.node.ID
