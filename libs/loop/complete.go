@@ -180,7 +180,7 @@ func (l *Loop) restart() {
 	for _, g := range l.failing {
 		from := g.failed
 		g.failed = 0
-		if g.gone {
+		if g.gone || from == 0 { // or it was given a newer state meanwhile
 			continue
 		}
 		answer := code

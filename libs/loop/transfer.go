@@ -39,6 +39,7 @@ func (e *Engine) Install(g *Group, head wire.PrepareHeader, take func() error) {
 		return
 	}
 	p := g.peers
+	g.failed = 0
 	g.applied, g.tail.first = head, head.Op+1
 	p.installing = true
 	if p.logged > head.Op {
