@@ -13,6 +13,7 @@ type Campaign struct {
 	Last        uint64
 	StopAtFirst bool
 	Report      func(*Result) // called for every failure
+	Each        func(*Result) // called for every run, may be nil
 
 	Passed, Failed int
 	Counts         map[string]uint64
@@ -37,6 +38,9 @@ func (c *Campaign) add(r *Result) {
 		c.Counts[what] += n
 	}
 	c.time += r.Time
+	if c.Each != nil {
+		c.Each(r)
+	}
 	c.leader, c.rest = max(c.leader, r.Leader), max(c.rest, r.Settled)
 	if r.Passed() {
 		c.Passed++

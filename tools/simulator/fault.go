@@ -68,7 +68,7 @@ var faultKinds = [faultCount]faultKind{
 	WriteError:  {"write-error", 0.3, 0.05, 0.5, "sl"},
 	FullDisk:    {"full-disk", 0.2, 0.05, 0.3, "sl"},
 	SyncError:   {"sync-error", 0.3, 0.05, 0.6, "sl"},
-	Damage:      {"damage", 0.3, 0.1, 1, "sl"},
+	Damage:      {"damage", 0.3, 0.1, 1.5, "sl"},
 	Wipe:        {"wipe", 0.2, 0.1, 0.5, "sl"},
 	ClockJump:   {"clock-jump", 0.4, 0.05, 0.5, "slp"},
 	ClockSkew:   {"clock-skew", 0.4, 0.01, 0.01, "slp"},

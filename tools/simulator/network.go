@@ -7,14 +7,10 @@ const pingFrame = -1
 
 // link carries frames from one node to one other, in order unless a fault says otherwise.
 type link struct {
-	epoch uint64   // a reset makes what is on its way part of the past
-	last  uint64   // arrival of the newest frame
-	cuts  int      // reasons to carry nothing
-	old   []func() // deliveries of frames of view changes, newest last
+	epoch uint64 // a reset makes what is on its way part of the past
+	last  uint64 // arrival of the newest frame
+	cuts  int    // reasons to carry nothing
 }
-
-// oldFrames is how many frames of view changes a link remembers.
-const oldFrames = 8
 
 // network is all links and the faults that strike single frames.
 type network struct {
@@ -52,10 +48,15 @@ func (n *network) send(from, to int, frame []byte, group int) {
 	if n.strikes(Misroute) && group != pingFrame {
 		group = (group + 1) % len(n.w.config.Groups)
 	}
-	deliver := func() { n.w.nodes[to].receive(from, frame, group) }
-	if command := wire.Command(frame[60]); command >= wire.CommandStartViewChange && command <= wire.CommandStartView {
-		l := &n.links[from][to]
-		l.old = append(l.old[len(l.old)/oldFrames:], deliver)
+	receiver := n.w.nodes[to]
+	life := receiver.life
+	if !receiver.up() { // not connected
+		return
+	}
+	deliver := func() {
+		if receiver.life == life { // what was on its way to an earlier process died with its connection
+			receiver.receive(from, frame, group)
+		}
 	}
 	n.carry(from, to, deliver)
 	if n.strikes(Duplicate) {
@@ -63,21 +64,6 @@ func (n *network) send(from, to int, frame []byte, group int) {
 	}
 	if n.strikes(Replay) {
 		n.w.after(n.fault.between(100*millisecond, 3*second), deliver)
-	}
-}
-
-// haunt has a process that starts meet frames that were sent to the ones before it.
-func (n *network) haunt(to int) {
-	if n.calm || n.w.config.Rates[Replay] == 0 {
-		return
-	}
-	for from := range n.links {
-		for _, deliver := range n.links[from][to].old {
-			if n.fault.chance(0.3) {
-				n.w.count("old frame after a start")
-				n.w.after(n.fault.below(second), deliver)
-			}
-		}
 	}
 }
 

@@ -87,7 +87,6 @@ func (n *node) boot() {
 		}
 	}
 	n.heart.start(n)
-	n.w.network.haunt(n.id)
 }
 
 func (n *node) hostsSynced() bool {

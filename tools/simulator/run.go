@@ -27,7 +27,8 @@ func (r *Result) Passed() bool { return r.Violation == nil }
 // String is one line; a failure says how to repeat it.
 func (r *Result) String() string {
 	if r.Passed() {
-		return fmt.Sprintf("seed %d %s: passed, hash %016x, %d steps, %d frames, %d answers in %.1f s", r.Options.Seed, r.Options.Profile, r.Hash, r.Steps, r.Frames, r.Answered, float64(r.Time)/second)
+		return fmt.Sprintf("seed %d %s: passed, hash %016x, %d steps, %d frames, %d answers in %.1f s, primaries after %.2f s, rest after %.2f s", r.Options.Seed,
+			r.Options.Profile, r.Hash, r.Steps, r.Frames, r.Answered, float64(r.Time)/second, float64(r.Leader)/second, float64(r.Settled)/second)
 	}
 	return fmt.Sprintf("seed %d %s: FAILED %v\n  repeat with: whippet-simulator %v", r.Options.Seed, r.Options.Profile, r.Violation, r.Options)
 }

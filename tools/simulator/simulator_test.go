@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 		"prepares refused by the disk", "hand over asked", "repair served", "range evicted", "transfer wanted", "transfer installed",
 		"transfer failed", "committed ops lost by power cuts", "loss accepted", "ops given up", "answered", "answered from the client table",
 		"refused: pipeline full", "refused: client in flight", "refused: write failed", "refused: view change",
-		"fault frame", "fault group", "suffix refused", "ping refused", "frame without a meaning", "old frame after a start",
+		"fault frame", "fault group", "suffix refused", "ping refused", "frame without a meaning",
 	}
 	for f := range faultCount {
 		if f != ClockSkew { // it is a state, not an event

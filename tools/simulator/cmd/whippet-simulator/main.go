@@ -69,7 +69,7 @@ func (c *choice) options(seed uint64) (simulator.Options, error) {
 func runCommand() *cobra.Command {
 	var c choice
 	var seeds, profileFile, keep string
-	var first, counts bool
+	var first, counts, all bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run a range of seeds; the last line counts them", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,12 +92,17 @@ func runCommand() *cobra.Command {
 				}
 				defer pprof.StopCPUProfile()
 			}
-			return runSeeds(cmd.OutOrStdout(), &simulator.Campaign{Options: o, Last: high, StopAtFirst: first}, keep, counts)
+			campaign := &simulator.Campaign{Options: o, Last: high, StopAtFirst: first}
+			if all {
+				campaign.Each = func(r *simulator.Result) { fmt.Fprintln(cmd.OutOrStdout(), r) }
+			}
+			return runSeeds(cmd.OutOrStdout(), campaign, keep, counts)
 		},
 	}
 	c.add(cmd)
 	cmd.Flags().StringVar(&seeds, "seeds", "1-100", "first and last seed")
 	cmd.Flags().BoolVar(&first, "first", false, "stop at the first failure")
+	cmd.Flags().BoolVar(&all, "all", false, "print runs that pass too")
 	cmd.Flags().BoolVar(&counts, "counts", false, "print what happened how often")
 	cmd.Flags().StringVar(&keep, "keep", "", "shorten failed runs and write them to files in this directory")
 	cmd.Flags().StringVar(&profileFile, "cpuprofile", "", "write a CPU profile to this file")
@@ -122,7 +127,9 @@ func runSeeds(out io.Writer, campaign *simulator.Campaign, keep string, counts b
 	start := time.Now()
 	var broken error
 	campaign.Report = func(r *simulator.Result) {
-		fmt.Fprintln(out, r)
+		if campaign.Each == nil {
+			fmt.Fprintln(out, r)
+		}
 		if keep != "" {
 			short := simulator.Run(simulator.Shorten(r.Options), nil)
 			broken = errors.Join(broken, simulator.Keep(keep, &short))
