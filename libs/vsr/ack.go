@@ -65,6 +65,7 @@ func (r *Replica) sendOk(op uint64, out *Output) {
 		Timestamp: p.Timestamp, Request: p.Request, Operation: p.Operation, Group: r.group.ID,
 	}
 	h.Put(out.send(r.leader(), 0)[:])
+	r.okSent = max(r.okSent, op)
 }
 
 // prepareOk counts a backup's acknowledgement.

@@ -113,6 +113,9 @@ func (r *Replica) commitFrame(in *Input, out *Output) {
 		r.goal = max(r.goal, h.Commit)
 		r.learn(out)
 		r.missing(repairDelay, out)
+		if h.Commit > r.okSent && h.Commit <= r.held && r.mayAck() { // it may be a reminder
+			r.sendOk(r.held, out)
+		}
 	}
 }
 

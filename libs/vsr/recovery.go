@@ -132,6 +132,17 @@ func (r *Replica) mayJoin(h *wire.StartViewHeader) bool {
 	return r.fresh(h) && behind >= r.quorums.Replication
 }
 
+// startedElsewhere reports whether a member was heard to be in a view above 0: then this is not the first
+// start, whatever old reports say.
+func (r *Replica) startedElsewhere() bool {
+	for _, view := range r.rejoin.peers {
+		if view > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // mend makes a suspect or empty member whole once it holds the log that a fresh StartView named.
 func (r *Replica) mend(out *Output) {
 	switch {

@@ -40,6 +40,7 @@ type Replica struct {
 	goal     uint64               // highest op the log of the view is known to have
 	early    window               // prepares above the head
 	acked    uint64               // backup: no op up to here needs an acknowledgement
+	okSent   uint64               // backup: newest op acknowledged in this view
 	token    uint64               // of the newest Commit frame sent or seen
 	told     uint64               // highest commit point sent in a Commit frame
 	resent   uint8                // retransmissions without progress

@@ -49,7 +49,7 @@ func (r *Replica) leave(view uint32, out *Output) {
 	r.rejoin.gone = false
 	r.election = election{rounds: r.election.rounds}
 	r.plan = plan{}
-	r.repair, r.questions = repair{}, nil
+	r.repair, r.questions, r.okSent = repair{}, nil, 0
 	r.early.drop(^uint64(0), out)
 	r.timers = [timerCount]Tick{}
 }
@@ -200,7 +200,7 @@ func (r *Replica) doViewChange(in *Input, out *Output) {
 	if r.leader() != r.group.Self || r.election.decided || r.election.reported>>in.From&1 == 1 || !first && !r.settled() {
 		return
 	}
-	if first && (h.Flags&wire.DVCSuspect == 0 || h.Op != 0) {
+	if first && (h.Flags&wire.DVCSuspect == 0 || h.Op != 0 || r.startedElsewhere()) {
 		return
 	}
 	r.recordOwn()
