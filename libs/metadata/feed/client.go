@@ -18,9 +18,12 @@ import (
 const FreshFor = 5 * time.Second
 
 const (
-	tickEvery = 250 * time.Millisecond
-	// silence is how long a source may say nothing before another one is tried.
-	silence = 1500 * time.Millisecond
+	tickEvery = 100 * time.Millisecond
+	// silence is how long a source may say nothing before another one is tried: some beacons, for neither
+	// logins nor changes are answered meanwhile.
+	silence = 800 * time.Millisecond
+	// lag is how long a source may be behind an op somebody waits for before another one is tried.
+	lag = 250 * time.Millisecond
 	// pause is how long a source that failed is passed over.
 	pause = time.Second
 	// grace is how long, after the start, each source waits for the one in front of it to come up.
@@ -32,7 +35,7 @@ const (
 // ClientConfig says whom a Client follows.
 type ClientConfig struct {
 	Cluster wire.U128
-	Limits  metadata.Limits
+	Limits  metadata.Limits // those of the metadata replicas: apply depends on them
 	Sources []uint8 // node ids of the metadata replicas
 	Seed    uint64  // different for every process: it says which source is the first choice
 	// Ask sends a request to a source, as link.Remote.Ask does; false when it can not leave.
@@ -62,10 +65,12 @@ type Client struct {
 	sources []source // in the order they are tried
 	active  int      // index into sources, -1: none
 	heard   time.Time
+	lagging time.Time // since then the active source owes what somebody waits for, zero: it does not
 	asks    []wire.Header
 
 	base      time.Time
-	vouched   atomic.Int64 // when a source last vouched for the view, since base; 0: never
+	wanted    atomic.Uint64 // highest op that is known to be there
+	vouched   atomic.Int64  // when a source last vouched for the view, since base; 0: never
 	published atomic.Pointer[metadata.View]
 	ready     chan struct{}
 	mu        sync.Mutex
@@ -169,11 +174,19 @@ func (c *Client) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// Wait returns true once op is applied, or false after limit.
+// Want says that the metadata group has op: a source that does not bring it soon is left for another one.
+func (c *Client) Want(op uint64) {
+	for w := c.wanted.Load(); op > w && !c.wanted.CompareAndSwap(w, op); {
+		w = c.wanted.Load()
+	}
+}
+
+// Wait wants op and returns true once it is applied, or false after limit.
 func (c *Client) Wait(op uint64, limit time.Duration) bool {
 	if c.View().Op >= op {
 		return true
 	}
+	c.Want(op)
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	for {
@@ -259,6 +272,7 @@ func (c *Client) ask(now time.Time) {
 var (
 	errNotSent = errors.New("feed: a request can not be sent")
 	errSilent  = errors.New("feed: nothing is heard")
+	errBehind  = errors.New("feed: what is known to be there does not come")
 )
 
 // giveUp passes the active source over for a while.
@@ -280,15 +294,24 @@ func (c *Client) choose(now time.Time) {
 		if !s.up || now.Before(s.after) {
 			continue
 		}
-		c.active, c.heard = i, now
+		c.active, c.heard, c.lagging = i, now, time.Time{}
 		c.asks = c.follow.Connected(c.asks[:0])
 		c.ask(now)
 	}
 }
 
 func (c *Client) tick(now time.Time) {
-	if c.active >= 0 && now.Sub(c.heard) > silence {
+	switch v := c.View(); {
+	case c.active < 0:
+	case now.Sub(c.heard) > silence:
 		c.giveUp(now, errSilent)
+	case v == nil || v.Op >= c.wanted.Load():
+		c.lagging = time.Time{}
+	case c.lagging.IsZero():
+		c.lagging = now
+	case now.Sub(c.lagging) >= lag:
+		c.wanted.Store(0) // one change of sources for each wish: what is there may not be committed yet
+		c.giveUp(now, errBehind)
 	}
 	c.choose(now)
 }

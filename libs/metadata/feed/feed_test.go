@@ -328,6 +328,24 @@ func TestClientOfAnIsolatedSource(t *testing.T) {
 	})
 }
 
+// A source that beats but does not bring what is known to be there is left for one that does.
+func TestClientOfASourceThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, 1, 2)
+		run(t, g, func() {
+			n := follow(g, 0, 1, 2)
+			defer n.end()
+			n.up(1, 64)
+			n.up(2, 64)
+			<-n.client.Ready()
+			g.createStream("elsewhere", 2)
+			if !n.client.Wait(1, 500*time.Millisecond) {
+				t.Errorf("op %d after half a second", n.client.View().Op)
+			}
+		})
+	})
+}
+
 // A follower that does not read costs its place only; when the ops it needs are gone it starts anew.
 func TestSlowFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // BeaconEvery is how often a source says that it is current.
-const BeaconEvery = 500 * time.Millisecond
+const BeaconEvery = 250 * time.Millisecond
 
 // Bounds of what a source keeps.
 const (
