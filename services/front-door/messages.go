@@ -96,7 +96,7 @@ func (s *Session) sendRouted() action {
 		}
 		group = s.repeated(target, group)
 	}
-	s.callPartition(group, s.view.Op)
+	s.callPartition(group, target.since)
 	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
 	return s.route(s.core.partitionService(group), (*Session).sendRouted, (*Session).sent)
 }
@@ -217,7 +217,7 @@ func (s *Session) poll() action {
 	if !ok {
 		return s.refused(wire.CodePartitionNotFound)
 	}
-	s.callPartition(group, s.view.Op)
+	s.callPartition(group, target.since)
 	s.call.Body, s.call.MaxReply = s.body, s.maxReply
 	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
 }

@@ -76,8 +76,14 @@ func (p *Partition) leads() bool {
 	return ok
 }
 
+// wanting is a Follower that may have to look elsewhere for what it is told to be there.
+type wanting interface{ Want(op uint64) }
+
 // reach returns once the metadata has applied op here, or false after limit.
 func (r *Replica) reach(op uint64, limit time.Duration) bool {
+	if w, ok := r.follower.(wanting); ok {
+		w.Want(op)
+	}
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	for {
