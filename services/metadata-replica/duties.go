@@ -14,8 +14,10 @@ const (
 	reconcileEvery = time.Second
 	// revokeEvery is how often pending revocations are looked at while there are any.
 	revokeEvery = 10 * time.Millisecond
-	// askLimit bounds the question for polled but uncommitted data; silence means in flight.
-	askLimit = 100 * time.Millisecond
+	// askLimit bounds the questions of one join, or of one hand-off, for polled but uncommitted data;
+	// silence means in flight. A refused question is asked again after askPause.
+	askLimit = 500 * time.Millisecond
+	askPause = 5 * time.Millisecond
 	// keepEvery is how often changed metadata goes into a checkpoint. A checkpoint stands on disk twice,
 	// the log behind it once: damage to a log file can cost no more than what is younger than this.
 	keepEvery = 10 * time.Second
@@ -135,7 +137,7 @@ func (r *Replica) completeRevocations() time.Duration {
 			m := g.Members[i]
 			for _, rev := range m.Revoking {
 				expired := now >= rev.CreatedAt+uint64(r.config.Rebalance/time.Microsecond)
-				if expired || !r.inFlight(v, t, g, rev.Partition) {
+				if expired || !r.inFlight(v, t, g, rev.Partition, time.Now().Add(askLimit)) {
 					r.complete(key, m.Client, rev.Partition)
 				}
 			}
@@ -174,30 +176,46 @@ func (r *Replica) askInFlight(c *link.Call) {
 	if g == nil {
 		return
 	}
+	limit := time.Now().Add(askLimit)
 	for id := range t.Partitions() {
-		if g.Owner(id) != nil && r.inFlight(v, t, g, id) {
+		if g.Owner(id) != nil && r.inFlight(v, t, g, id, limit) {
 			c.InFlight = append(c.InFlight, id)
 		}
 	}
 }
 
 // inFlight asks the partition whether the owner was given messages it has not committed.
-func (r *Replica) inFlight(v *metadata.View, t *metadata.Topic, g *metadata.Group, partition uint32) bool {
+func (r *Replica) inFlight(v *metadata.View, t *metadata.Topic, g *metadata.Group, partition uint32, limit time.Time) bool {
 	p, ok := t.Partition(partition)
 	if !ok || r.Partitions == nil {
 		return false
 	}
-	ask := link.NewCall()
-	ask.Internal, ask.Group = link.InternalInFlight, t.GroupID(&p)
-	ask.Body = binary.LittleEndian.AppendUint32(nil, g.Group)
-	ask.Body = binary.LittleEndian.AppendUint64(ask.Body, ask.Group)
-	r.Partitions.Serve(ask)
-	select {
-	case <-ask.Done():
-		return ask.Status != 0 || len(ask.Out) > 0
-	case <-time.After(askLimit):
-		return true
+	group := t.GroupID(&p)
+	for {
+		ask := link.NewCall()
+		ask.Internal, ask.Group, ask.MetadataOp = link.InternalInFlight, group, v.Op
+		ask.Body = binary.LittleEndian.AppendUint32(nil, g.Group)
+		ask.Body = binary.LittleEndian.AppendUint64(ask.Body, group)
+		r.Partitions.Serve(ask)
+		select {
+		case <-ask.Done():
+		case <-time.After(time.Until(limit)):
+			return true
+		}
+		if ask.Status == 0 {
+			return len(ask.Out) > 0
+		}
+		if c, ok := r.Partitions.(corrected); ok {
+			c.Refused(ask)
+		}
+		if !ask.Status.IsTransient() || r.config.Engine.Stepped || time.Until(limit) < askPause {
+			return true
+		}
+		time.Sleep(askPause)
 	}
 }
+
+// corrected is a service that learns from a refusal where to ask the next time.
+type corrected interface{ Refused(c *link.Call) }
 
 var _ loop.Machine = (*Replica)(nil)

@@ -188,3 +188,6 @@ func (n *node) Serve(c *link.Call) {
 	}
 	s.Serve(c)
 }
+
+// Refused learns who leads a partition from a call that was refused.
+func (n *node) Refused(c *link.Call) { n.router.Refused(c, n.router.Service(c.Group)) }

@@ -275,6 +275,10 @@ func (r *Replica) answerInFlight(e *loop.Engine, c *link.Call) {
 		if p == nil || p.engine != e {
 			continue
 		}
+		if !p.leads() { // it was not asked for what it does not know
+			c.Status, c.Reason, c.View = wire.CodeTransientNotAccepted, link.ReasonNotPrimary, p.group.View()
+			return
+		}
 		g := view.GroupByKey(metadata.GroupKey{Stream: p.stream, Topic: p.topic, Group: group})
 		if g == nil {
 			continue
