@@ -36,8 +36,8 @@ const (
 type ClientConfig struct {
 	Cluster wire.U128
 	Limits  metadata.Limits // those of the metadata replicas: apply depends on them
-	Sources []uint8 // node ids of the metadata replicas
-	Seed    uint64  // different for every process: it says which source is the first choice
+	Sources []uint8         // node ids of the metadata replicas
+	Seed    uint64          // different for every process: it says which source is the first choice
 	// Ask sends a request to a source, as link.Remote.Ask does; false when it can not leave.
 	Ask func(node uint8, q *Request) bool
 	Log hclog.Logger
