@@ -4,8 +4,8 @@ import "fmt"
 
 // How long a healed cluster may take, in µs of virtual time.
 const (
-	leaderLimit  = 8 * second  // until every group has a primary
-	settleLimit  = 40 * second // until everybody has everything
+	leaderLimit  = 4 * second  // until every group has a primary
+	settleLimit  = 15 * second // until everybody has everything
 	afterwards   = 3 * second  // of rest, in which nothing may happen
 	healthyViews = 12          // views that pass in a healed cluster at most
 )
@@ -14,6 +14,7 @@ const (
 func (w *World) converge() {
 	w.calm = true
 	w.network.heal()
+	w.giveUp()
 	for _, n := range w.nodes {
 		n.disk.slowUntil, n.disk.fullUntil, n.disk.failWrite, n.disk.failSync = 0, 0, false, false
 		if n.condition == paused {
@@ -43,6 +44,26 @@ func (w *World) converge() {
 		}
 	}
 	w.rest()
+}
+
+// giveUp leaves one node dead for ever in every second run whose groups can do without it: all of them
+// have others enough, and no disk lost anything.
+func (w *World) giveUp() {
+	s, rates := newStream(w.config.Seed, "give up"), &w.config.Rates
+	n := w.nodes[s.index(len(w.nodes))]
+	if w.config.Profile != Liveness || !w.everyGroupHas(3) || rates[SyncError]+rates[Damage]+rates[Wipe] > 0 || s.chance(0.5) {
+		return
+	}
+	for _, other := range w.nodes {
+		for group := range w.config.Groups {
+			if other != n && other.hosts(group) && !other.disk.vouched(group) {
+				return // it needs an answer first
+			}
+		}
+	}
+	w.count("node left dead")
+	n.end(killed)
+	n.retired = true
 }
 
 // rest checks that a settled cluster asks for nothing: no timers, no frames, no lost wake-up (H3).

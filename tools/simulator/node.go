@@ -23,6 +23,7 @@ type node struct {
 	life      uint64 // of the process; whatever an earlier one waits for is void
 	started   vsr.Tick
 	members   []*member // by group index, nil where the node is no member
+	retired   bool      // it never starts again
 	gone      []bool    // by group: this member is lost for ever, with its disk
 	inbox     []func()  // what waits while the process is paused
 	heart     heart
@@ -57,7 +58,7 @@ func (n *node) later(delay uint64, event func()) {
 // boot starts a process on what the disk holds. The evidence of the session decides which logs may be
 // missing something (design-arguments 1, D2 and D5).
 func (n *node) boot() {
-	if n.up() {
+	if n.up() || n.retired {
 		return
 	}
 	d := n.disk

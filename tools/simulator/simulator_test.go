@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-var seeds = flag.Uint64("seeds", 150, "seeds of each profile")
+var seeds = flag.Uint64("seeds", 250, "seeds of each profile")
 
 // TestProfiles runs the first seeds of every profile. Every fault strikes and every path is taken: a check
 // that nothing reaches checks nothing.
@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 		"prepares refused by the disk", "hand over asked", "repair served", "range evicted", "transfer wanted", "transfer installed",
 		"transfer failed", "committed ops lost by power cuts", "loss accepted", "ops given up", "answered", "answered from the client table",
 		"refused: pipeline full", "refused: client in flight", "refused: write failed", "refused: view change",
-		"fault frame", "fault group", "suffix refused", "ping refused", "frame without a meaning",
+		"fault frame", "fault group", "suffix refused", "ping refused", "frame without a meaning", "node left dead",
 	}
 	for f := range faultCount {
 		if f != ClockSkew { // it is a state, not an event
