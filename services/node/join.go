@@ -103,8 +103,8 @@ func (n *node) meet() {
 	n.heart.beat()
 	n.peers.serve(n.planes.replica)
 	n.routes.serve(n.planes.service)
-	if n.joined != nil {
-		go n.joined.settle()
+	if n.metadata != nil {
+		go n.takePart()
 	}
 	if n.registrar != nil {
 		go n.keepRegistered()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/whippet-mq/whippet/libs/service"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -51,35 +52,51 @@ func (j *joined) revision() (uint64, bool) {
 	return 0, false
 }
 
-// settle waits until the metadata member of this process has everything that was committed when it
-// joined, and writes down how far that is.
-func (j *joined) settle() {
-	n := j.node
-	if _, known := j.revision(); known {
+// takePart waits until the metadata member of this process has everything that was committed when it came,
+// then lets the process count as ready, and writes down how far the metadata is if it is new here.
+func (n *node) takePart() {
+	if !n.awaitMember() {
 		return
 	}
+	if n.member != nil {
+		n.member.Hold()
+	}
+	if n.joined == nil {
+		return
+	}
+	if _, known := n.joined.revision(); known {
+		return
+	}
+	revision := n.metadata.View().Revision
+	if err := n.joined.write(revision); err != nil {
+		n.die(service.ExitFailed, fmt.Errorf("%s: %w", joinedFile, err))
+		return
+	}
+	n.joined.known.Store(&revision)
+}
+
+// awaitMember returns false when the process stops before.
+func (n *node) awaitMember() bool {
 	head, settled := uint64(0), false
+	look := time.NewTicker(joinedLook)
+	defer look.Stop()
 	for done := false; !done; {
 		select {
 		case <-n.ending.Done():
-			return
-		case <-time.After(joinedLook):
+			return false
+		case <-look.C:
 		}
-		engine := n.metadata.Engine()
-		engine.Wait(func() {
+		if !n.metadata.Engine().Wait(func() {
 			g := n.metadataGroup()
 			if !settled && g.Settled() {
 				head, settled = g.Head(), true
 			}
 			done = settled && g.Applied() >= head
-		})
+		}) {
+			return false
+		}
 	}
-	revision := n.metadata.View().Revision
-	if err := j.write(revision); err != nil {
-		n.die(1, fmt.Errorf("%s: %w", joinedFile, err))
-		return
-	}
-	j.known.Store(&revision)
+	return true
 }
 
 func (j *joined) write(revision uint64) error {

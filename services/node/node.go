@@ -57,6 +57,7 @@ type node struct {
 	router    *routing.Router
 	registrar *partitionreplica.Registrar // keeps a partition replica among the nodes
 	feed      *follow                     // nil where the metadata is replicated here
+	member    *service.Condition          // of the metadata group
 	joined    *joined                     // of a node of a roster
 	planes    planes
 	ending    context.Context // done when the process stops
@@ -111,6 +112,10 @@ func serve(ctx context.Context, r *service.Runtime, roles Roles) error {
 	}
 	n.disk.Store(r.Ops.Condition("disk"))
 	n.diskLow(false)
+	if n.cluster != nil && roles.Metadata {
+		n.member = r.Ops.Condition("member")
+		n.member.Fail("the metadata group has not taken this process in yet")
+	}
 	context.AfterFunc(ctx, n.end) // whatever start-up waits for
 	if err := n.open(); err != nil {
 		if ctx.Err() != nil {

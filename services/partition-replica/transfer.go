@@ -119,7 +119,11 @@ func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 			cp, offsets, recent = p.log.Checkpoint(), p.offsets.appendTo(nil), p.remembered()
 		}
 	})
-	if cp == nil || cp.Run() != nil {
+	if cp == nil {
+		return nil, 0 // nothing is committed, or what is can not be read
+	}
+	if err := cp.Run(); err != nil {
+		r.log.Warn("state of a partition can not be offered", "group", group, "node", node, "error", err)
 		return nil, 0
 	}
 	o.State = encodeImage(nil, &cp.State, offsets, 0, recent)
@@ -127,7 +131,8 @@ func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 		s := &cp.State.Segments[i]
 		f, err := r.fs.Open(segment.Path(p.dir, cp.State.Generation, s.Base))
 		if err != nil {
-			o.Close() // it was trimmed meanwhile
+			o.Close()
+			r.log.Info("state of a partition can not be offered now", "group", group, "node", node, "error", err) // trimmed meanwhile
 			return nil, 0
 		}
 		o.Files = append(o.Files, transfer.File{Base: s.Base, Len: s.Length, ReaderAt: f, Closer: f})
