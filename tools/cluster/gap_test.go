@@ -1,0 +1,217 @@
+package cluster
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/client"
+	"github.com/whippet-mq/whippet/tools/local"
+)
+
+var (
+	gapWindow = flag.Duration("gap", 0, "TestGap: look so long before, during and after each blow, and strike all of them; 0 is a short run")
+	gapOnly   = flag.String("blow", "", "TestGap: only blows with this in their name")
+)
+
+// Gaps beyond this fail the test. The table has the figures: what is wanted is less than a second, on a
+// machine that has nothing else to do.
+const gapLimit = 5 * time.Second
+
+// blow is something that happens to a process under steady load.
+type blow struct {
+	name   string
+	victim func(*gapWorld) local.Member
+	stops  bool // it is stopped and goes on, instead of being killed and started again
+	always bool // in the short run too
+}
+
+var blows = map[string][]blow{
+	"services": {
+		{"partition replica killed", func(w *gapWorld) local.Member { return w.find(local.Partition, 0) }, false, true},
+		{"metadata primary killed", func(w *gapWorld) local.Member { return metadataPrimary(w.t, w.cluster) }, false, true},
+		{"metadata backup killed", (*gapWorld).metadataBackup, false, false},
+		{"front-door killed", func(w *gapWorld) local.Member { return w.find(local.FrontDoor, 0) }, false, true},
+		{"partition replica stopped", func(w *gapWorld) local.Member { return w.find(local.Partition, 1) }, true, true},
+		{"metadata primary stopped", func(w *gapWorld) local.Member { return metadataPrimary(w.t, w.cluster) }, true, false},
+		{"metadata backup stopped", (*gapWorld).metadataBackup, true, false},
+	},
+	"all-role": {
+		{"primary killed", func(w *gapWorld) local.Member { return metadataPrimary(w.t, w.cluster) }, false, true},
+		{"backup killed", (*gapWorld).metadataBackup, false, false},
+		{"backup stopped", (*gapWorld).metadataBackup, true, false},
+		{"primary stopped", func(w *gapWorld) local.Member { return metadataPrimary(w.t, w.cluster) }, true, false},
+	},
+}
+
+// TestGap strikes processes of a cluster while clients send, poll and change metadata at a fixed rate, and
+// shows how long each kind of request had to wait.
+func TestGap(t *testing.T) {
+	forms(t, func(t *testing.T, p local.Plan) {
+		form := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]
+		w := &gapWorld{t: t, cluster: start(t, p), window: *gapWindow}
+		if w.window == 0 {
+			w.window = 800 * time.Millisecond
+		}
+		w.admin = connect(t, w.cluster.Process(doors(w.cluster)[1]).TCP)
+		t.Logf("%-45s | before: n, longest gap, p50, p99 (ms) | during | after", "")
+		for _, b := range blows[form] {
+			if strings.Contains(b.name, *gapOnly) && (b.always || *gapWindow > 0) {
+				w.strike(b)
+			}
+		}
+	})
+}
+
+// gapWorld is a cluster that is struck again and again.
+type gapWorld struct {
+	t       *testing.T
+	cluster *local.Cluster
+	window  time.Duration
+	admin   *client.Client
+	streams int
+}
+
+func (w *gapWorld) find(role local.Role, id int) local.Member {
+	m, err := w.cluster.Find(role, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+func (w *gapWorld) metadataBackup() local.Member {
+	leader := metadataPrimary(w.t, w.cluster)
+	for _, m := range keepers(w.cluster) {
+		if m.ID != leader.ID {
+			return m
+		}
+	}
+	w.t.Fatal("no backup")
+	return local.Member{}
+}
+
+// strike has steady load see one blow.
+func (w *gapWorld) strike(b blow) {
+	victim := b.victim(w)
+	l := w.load(victim)
+	l.start(w.t)
+	before := time.Now()
+	time.Sleep(w.window)
+	during := time.Now()
+	if b.stops {
+		w.signal(victim, syscall.SIGSTOP)
+		time.Sleep(2 * w.window)
+		w.signal(victim, syscall.SIGCONT)
+	} else {
+		l.strikeDoor(victim)
+		if err := w.cluster.Kill(victim); err != nil {
+			w.t.Fatal(err)
+		}
+		time.Sleep(2 * w.window)
+		again(w.t, w.cluster, victim)
+	}
+	after := time.Now()
+	time.Sleep(w.window)
+	end := time.Now()
+	l.still()
+	for _, kind := range l.kinds() {
+		first, then, last := look(l.all, kind, span{before, during}), look(l.all, kind, span{during, after}), look(l.all, kind, span{after, end})
+		w.t.Log(row(b.name, kind, first, then, last))
+		if longest := max(then.gap, last.gap); longest > gapLimit {
+			w.t.Errorf("%s: %s: no answer for %v", b.name, kind, longest)
+		}
+		if then.errors > 0 {
+			w.t.Errorf("%s: %s: %d errors, the last: %s", b.name, kind, then.errors, then.firstWord)
+		}
+	}
+}
+
+func (w *gapWorld) signal(m local.Member, s syscall.Signal) {
+	if err := w.cluster.Signal(m, s); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// strikeDoor tells the lanes that a door is about to go, as a load balancer would notice.
+func (l *lanes) strikeDoor(victim local.Member) {
+	for i, d := range l.doors {
+		if d.Role == victim.Role && d.ID == victim.ID {
+			l.shut.Store(int64(i + 1))
+		}
+	}
+}
+
+// load is one lane of each kind through two doors, for topics the victim leads and for others.
+func (w *gapWorld) load(victim local.Member) *lanes {
+	l := &lanes{cluster: w.cluster, doors: doors(w.cluster)}
+	w.streams++
+	stream := fmt.Sprintf("gap-%d", w.streams)
+	if _, err := w.admin.CreateStream(stream); err != nil {
+		w.t.Fatal(err)
+	}
+	topics := w.topics(stream, victim)
+	for i, home := range l.doors[:2] {
+		suffix := ""
+		if home.Role == victim.Role && home.ID == victim.ID {
+			suffix = " (its door)"
+		}
+		for kind, topic := range topics {
+			l.add("send"+kind+suffix, home, 25, sends(stream, topic))
+			l.add("poll"+kind+suffix, home, 25, polls(stream, topic))
+		}
+		l.add("metadata"+suffix, home, 10, changes(fmt.Sprintf("%s-%d", stream, i)))
+		l.add("ping"+suffix, home, 25, pings)
+	}
+	return l
+}
+
+// topics makes a topic that the victim leads and one that it does not, where there are both.
+func (w *gapWorld) topics(stream string, victim local.Member) map[string]string {
+	found := map[string]string{}
+	for i := 0; len(found) < 2 && i < 4; i++ {
+		led := w.led()
+		name := fmt.Sprintf("t%d", i)
+		q := wire.CreateTopicRequest{Stream: wire.NamedID(stream), PartitionsCount: 1, Name: []byte(name)}
+		if _, err := w.admin.CreateTopic(q); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := sends(stream, name)(w.admin); err != nil {
+			w.t.Fatal(err)
+		}
+		leader := w.leader(led)
+		if kind := ", its"; leader == victim.ID && found[kind] == "" && victim.Role != local.Metadata {
+			found[kind] = name
+		} else if leader != victim.ID || victim.Role == local.Metadata {
+			found[""] = name
+		}
+	}
+	return found
+}
+
+// led is how many partitions each host leads.
+func (w *gapWorld) led() map[int]float64 {
+	all := map[int]float64{}
+	for _, m := range holders(w.cluster) {
+		all[m.ID] = metric(w.cluster, m, "whippet_partitions_led")
+	}
+	return all
+}
+
+// leader waits until one host leads more partitions than before.
+func (w *gapWorld) leader(before map[int]float64) int {
+	deadline := time.Now().Add(readyTime)
+	for time.Now().Before(deadline) {
+		for id, n := range w.led() {
+			if n > before[id] {
+				return id
+			}
+		}
+	}
+	w.t.Fatal("nobody leads a partition that takes sends")
+	return 0
+}

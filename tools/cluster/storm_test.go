@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/client"
+	"github.com/whippet-mq/whippet/tools/local"
+)
+
+var storm = flag.Int("storm", 100, "TestLoginStorm: clients that log in at once")
+
+const (
+	stormAccounts = 20
+	stormLimit    = 30 * time.Second // what official clients wait for a login
+)
+
+// TestLoginStorm has many clients of a few accounts log in at the same moment, and again while the metadata
+// primary dies. All get in, nobody is deposed by it, and who sends meanwhile goes on.
+func TestLoginStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster of processes")
+	}
+	c := start(t, services)
+	admin := connect(t, c.Process(doors(c)[1]).TCP)
+	for i := range stormAccounts {
+		q := wire.CreateUserRequest{Username: fmt.Appendf(nil, "account-%d", i), Password: []byte("secret"), Status: wire.UserActive}
+		if _, err := admin.CreateUser(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := admin.CreateStream("s"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CreateTopic(wire.CreateTopicRequest{Stream: wire.NamedID("s"), PartitionsCount: 1, Name: []byte("t")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("what                       kind                   n, longest gap, p50, p99 (ms) before | during")
+	h := watchHiccups()
+	defer h.end()
+	view := metric(c, metadataPrimary(t, c), "whippet_metadata_view")
+	stormOnce(t, c, "login storm", func() {})
+	if now := metric(c, metadataPrimary(t, c), "whippet_metadata_view"); now != view && h.longest() < tolerable {
+		t.Errorf("logins moved the metadata from view %v to view %v", view, now)
+	}
+	leader := metadataPrimary(t, c)
+	stormOnce(t, c, "metadata primary dies", func() {
+		if err := c.Kill(leader); err != nil {
+			t.Error(err)
+		}
+	})
+	again(t, c, leader)
+	for _, m := range holders(c) {
+		if n := metric(c, m, "whippet_partition_view_changes_total"); n > 0 && h.longest() < tolerable {
+			t.Errorf("logins took %v partitions from their primaries", n)
+		}
+	}
+}
+
+// stormOnce logs everybody in at once, has something happen meanwhile, and shows what others saw.
+func stormOnce(t *testing.T, c *local.Cluster, what string, meanwhile func()) {
+	t.Helper()
+	l := &lanes{cluster: c, doors: doors(c)}
+	for _, home := range l.doors[:2] {
+		l.add("send", home, 50, sends("s", "t"))
+		l.add("ping", home, 50, pings)
+	}
+	l.start(t)
+	addresses := make([]string, len(l.doors))
+	for i, d := range l.doors {
+		addresses[i] = c.Process(d).TCP
+	}
+	before := time.Now()
+	time.Sleep(500 * time.Millisecond)
+	begun := time.Now()
+	var all sync.WaitGroup
+	took, clients := make([]time.Duration, *storm), make([]*client.Client, *storm)
+	for i := range *storm {
+		all.Go(func() {
+			var err error
+			clients[i], err = client.Dial(t.Context(), client.Options{
+				Address: addresses[i%len(addresses)], Username: fmt.Sprintf("account-%d", i%stormAccounts), Password: "secret",
+				RetryFor: stormLimit, Timeout: 2 * stormLimit,
+			})
+			if err != nil {
+				t.Errorf("%s: login %d: %v", what, i, err)
+			}
+			took[i] = time.Since(begun)
+		})
+	}
+	meanwhile()
+	all.Wait()
+	end := time.Now()
+	l.still()
+	slices.Sort(took)
+	n := len(took)
+	t.Logf("%s: %d logins: half after %v, 99 %% after %v, the last after %v", what, n, took[n/2].Round(time.Millisecond),
+		took[min(n-1, n*99/100)].Round(time.Millisecond), took[n-1].Round(time.Millisecond))
+	if took[n-1] > stormLimit {
+		t.Errorf("%s: the last login took %v", what, took[n-1])
+	}
+	for _, kind := range l.kinds() {
+		first, then := look(l.all, kind, span{before, begun}), look(l.all, kind, span{begun, end})
+		t.Log(row(what, kind, first, then))
+		if then.gap > gapLimit || then.errors > 0 {
+			t.Errorf("%s: %s: no answer for %v, %d errors %s", what, kind, then.gap, then.errors, then.firstWord)
+		}
+	}
+	for _, one := range clients {
+		if one != nil {
+			one.Close()
+		}
+	}
+}
