@@ -15,7 +15,7 @@ import (
 // Mutation is one deliberate break.
 type Mutation struct {
 	Name    string // what is broken
-	File    string // from the root of the repository
+	Dir     string // package it is in, from the root of the repository
 	Changes []Change
 	Profile string // in which it is to be found
 	Seeds   int    // within so many seeds
@@ -44,20 +44,31 @@ func Root() (string, error) {
 	return "", err
 }
 
-// Apply returns the file's content with the break in it.
-func (m *Mutation) Apply(root string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, m.File))
+// Apply finds the file with the text and returns its path and its content with the break in it.
+func (m *Mutation) Apply(root string) (file string, broken []byte, err error) {
+	files, err := filepath.Glob(filepath.Join(root, m.Dir, "*.go"))
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	s := string(text)
-	for _, c := range m.Changes {
-		if n := strings.Count(s, c.Old); n != 1 {
-			return nil, fmt.Errorf("mutation %q: its text is %d times in %s: %q", m.Name, n, m.File, c.Old)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", nil, err
 		}
-		s = strings.Replace(s, c.Old, c.New, 1)
+		if !strings.HasSuffix(name, "_test.go") && strings.Contains(string(text), m.Changes[0].Old) {
+			if file != "" {
+				return "", nil, fmt.Errorf("mutation %q: its text is in %s and in %s", m.Name, file, name)
+			}
+			file, broken = name, text
+		}
 	}
-	return []byte(s), nil
+	for _, c := range m.Changes {
+		if n := strings.Count(string(broken), c.Old); n != 1 {
+			return "", nil, fmt.Errorf("mutation %q: its text is %d times in %s%s: %q", m.Name, n, m.Dir, file, c.Old)
+		}
+		broken = []byte(strings.Replace(string(broken), c.Old, c.New, 1))
+	}
+	return file, broken, nil
 }
 
 var failure = regexp.MustCompile(`(?m)^seed (\d+) \w+: FAILED (\S+)`)
@@ -80,13 +91,13 @@ func (m *Mutation) Find(root, dir string) (Found, error) {
 }
 
 func (m *Mutation) build(root, dir string) (program string, err error) {
-	broken, err := m.Apply(root)
+	file, broken, err := m.Apply(root)
 	if err != nil {
 		return "", err
 	}
 	source, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
 	program = filepath.Join(dir, "simulator")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): source}})
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: source}})
 	if err = errors.Join(err, os.WriteFile(source, broken, 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
 		return "", err
 	}

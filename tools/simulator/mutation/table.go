@@ -1,96 +1,96 @@
 package mutation
 
 // core is where most breaks are.
-const core = "libs/vsr/"
+const core = "libs/vsr"
 
 // Table is all deliberate breaks.
 var Table = []Mutation{
-	{"an ack too few commits", core + "ack.go", []Change{
+	{"an ack too few commits", core, []Change{
 		{"if bits.OnesCount32(r.tail.at(next).acks) < r.quorums.Replication {", "if bits.OnesCount32(r.tail.at(next).acks) < r.quorums.Replication-1 {"},
 	}, "safety", 50},
-	{"a vote too few starts a view", core + "merge.go", []Change{
+	{"a vote too few starts a view", core, []Change{
 		{"len(m.voters) >= rules.Quorums.ViewChange:", "len(m.voters) >= rules.Quorums.ViewChange-1:"},
 	}, "safety", 300},
-	{"a nack too few cuts an op", core + "merge.go", []Change{
+	{"a nack too few cuts an op", core, []Change{
 		{"case nacks >= m.rules.Quorums.Nack:", "case nacks >= m.rules.Quorums.Nack-1:"},
 	}, "safety", 300},
-	{"acks leave before the entry is durable", core + "ack.go", []Change{
+	{"acks leave before the entry is durable", core, []Change{
 		{"if r.held <= r.acked || !r.mayAck() {", "if r.tail.head <= r.acked || !r.mayAck() {"},
 		{"\tr.acked = r.held\n\tr.sendOk(r.held, out)", "\tr.acked = r.tail.head\n\tr.sendOk(r.tail.head, out)"},
 	}, "safety", 50},
-	{"acks of an older view count", core + "adopt.go", []Change{
+	{"acks of an older view count", core, []Change{
 		{"r.tail.at(op).acks = 1 << r.group.Self", "r.tail.at(op).acks |= 1 << r.group.Self"},
 	}, "safety", 1000},
-	{"what others committed is applied before it is held", core + "ack.go", []Change{
+	{"what others committed is applied before it is held", core, []Change{
 		{"to := min(r.known, r.held); to > r.committed", "to := min(r.known, r.tail.head); to > r.committed"},
 	}, "safety", 100},
-	{"an own entry counts as the view's without its identity", core + "adopt.go", []Change{
+	{"an own entry counts as the view's without its identity", core, []Change{
 		{"return own != nil && h != nil && own.Checksum == h.Checksum", "return own != nil && h != nil"},
 	}, "liveness", 300},
-	{"a repaired entry counts as the view's without its identity", core + "repair.go", []Change{
+	{"a repaired entry counts as the view's without its identity", core, []Change{
 		{"\treturn h.View == r.view\n", "\treturn true\n"},
 	}, "liveness", 1000},
-	{"the parent of a prepare is not compared", core + "backup.go", []Change{
+	{"the parent of a prepare is not compared", core, []Change{
 		{"\tcase !r.tail.precedes(h):", "\tcase false:"},
 	}, "liveness", 1000},
-	{"flagged votes count", core + "merge.go", []Change{
+	{"flagged votes count", core, []Change{
 		{"if !reports[i].Suspect {", "if i >= 0 {"},
 	}, "power", 300},
-	{"a suspect member votes unflagged", core + "suffix.go", []Change{
+	{"a suspect member votes unflagged", core, []Change{
 		{"Suspect: r.state != Whole}", "Suspect: r.state == Empty}"},
 	}, "power", 100},
-	{"a suspect member acknowledges", core + "ack.go", []Change{
+	{"a suspect member acknowledges", core, []Change{
 		{"r.state == Whole && r.saved.Whole && !r.transfer", "!r.transfer"},
 	}, "power", 100},
-	{"the suspect epoch is forgotten by the next start", "tools/simulator/node.go", []Change{
+	{"the suspect epoch is forgotten by the next start", "tools/simulator", []Change{
 		{"\tif d.session.open && d.session.boot != d.boot {\n\t\td.session.epoch++\n", "\tif d.session.open && d.session.boot != d.boot {\n\t\td.session.epoch++\n\t\tdefer func() { d.session.epoch-- }()\n"},
 	}, "power", 300},
-	{"the merge goes by the first vote that arrived", core + "merge.go", []Change{
+	{"the merge goes by the first vote that arrived", core, []Change{
 		{"\t\tm.logView = max(m.logView, r.LogView)\n", "\t\tm.logView = m.voters[0].LogView + 0*r.LogView\n"},
 	}, "liveness", 300},
-	{"the incarnation of an answer is ignored", core + "recovery.go", []Change{
+	{"the incarnation of an answer is ignored", core, []Change{
 		{"\treturn r.state == Suspect && h.View > r.rejoin.bootView\n", "\treturn true\n"},
 	}, "power", 2000},
-	{"frames leave before the vote is saved", core + "replica.go", []Change{
+	{"frames leave before the vote is saved", core, []Change{
 		{"return r.saved.View == r.view && r.saved.LogView == r.logView }", "return true }"},
 	}, "safety", 50},
-	{"headers of a view are not stored before its number is voted with", core + "adopt.go", []Change{
+	{"headers of a view are not stored before its number is voted with", core, []Change{
 		{"missing := p.head > r.tail.head && p.newer && !p.stored", "missing := false"},
 	}, "liveness", 1000},
-	{"a log view is voted with before its log is held", core + "adopt.go", []Change{
+	{"a log view is voted with before its log is held", core, []Change{
 		{"if !r.store(out) || r.storing || r.held < r.tail.head {", "if !r.store(out) || r.storing {"},
 	}, "power", 1000},
-	{"the cut of an adoption reaches below the commit point", core + "adopt.go", []Change{
+	{"the cut of an adoption reaches below the commit point", core, []Change{
 		{"\tif op <= r.committed {\n\t\treturn r.matched(r.committed)", "\tif op <= r.committed {\n\t\treturn r.matched(max(r.committed, 1) - 1)"},
 	}, "liveness", 300},
-	{"entries that can not be read any more are nacked", core + "suffix.go", []Change{
+	{"entries that can not be read any more are nacked", core, []Change{
 		{"\t\t\tif op > r.doubt {\n", "\t\t\tif op > 0 {\n"},
 	}, "safety", 300},
-	{"the question of a member leaves its old acks standing", core + "recovery.go", []Change{
+	{"the question of a member leaves its old acks standing", core, []Change{
 		{"r.tail.at(op).acks &^= 1 << from", "r.tail.at(op).acks &^= 0 << from"},
 	}, "power", 2000},
-	{"adopted headers are not named", core + "suffix.go", []Change{
+	{"adopted headers are not named", core, []Change{
 		{"\tif len(r.names) > 0 {\n\t\td.Head = max(d.Head, r.names[0].Op)\n\t}\n", ""},
 	}, "liveness", 2000},
-	{"a number that was sent is used again", core + "writefail.go", []Change{
+	{"a number that was sent is used again", core, []Change{
 		{"\t\tr.truncate(in.Op, out)\n\t\tr.handOver(out)\n", "\t\tr.truncate(in.Op, out)\n"},
 	}, "liveness", 300},
-	{"a restarted primary goes on in its view", core + "recovery.go", []Change{
+	{"a restarted primary goes on in its view", core, []Change{
 		{"\tr.status = statusRecovering\n\tr.doubt = b.Lost\n", "\tif r.leader() != r.group.Self {\n\t\tr.status = statusRecovering\n\t}\n\tr.doubt = b.Lost\n"},
 	}, "safety", 100},
-	{"promises of the life before are not kept", core + "viewchange.go", []Change{
+	{"promises of the life before are not kept", core, []Change{
 		{"r.now < r.rejoin.started+lifeBeforeVote:", "false:"},
 	}, "safety", 2000},
-	{"members leave a view whose primary they hear", core + "viewchange.go", []Change{
+	{"members leave a view whose primary they hear", core, []Change{
 		{"\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn false\n", "\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn true\n"},
 	}, "safety", 2000},
-	{"a new primary answers before it has what it inherited", core + "replica.go", []Change{
+	{"a new primary answers before it has what it inherited", core, []Change{
 		{"return r.Primary() && r.applied >= r.start }", "return r.Primary() }"},
 	}, "safety", 1000},
-	{"two requests of a client are in flight", core + "prepare.go", []Change{
+	{"two requests of a client are in flight", core, []Change{
 		{"if r.tail.at(op).header.Client == q.Client {", "if r.tail.at(op).header.Client == q.Client && op == 0 {"},
 	}, "safety", 300},
-	{"prepares go back in time with the clock", core + "prepare.go", []Change{
+	{"prepares go back in time with the clock", core, []Change{
 		{"r.timeFloor = max(in.Now, r.timeFloor+1)", "r.timeFloor = in.Now"},
 	}, "safety", 100},
 }
