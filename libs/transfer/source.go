@@ -10,8 +10,8 @@ import (
 // Bounds of what a source keeps for others.
 const (
 	maxBuilding = 2                // offers being built at once
-	maxOffers   = 8                // kept at once
-	offerIdle   = 30 * time.Second // before an offer nobody asks for goes
+	maxOffers   = 64               // kept at once
+	offerIdle   = 10 * time.Second // before an offer nobody asks for goes: longer than a fetch waits for an answer
 )
 
 // SourceConfig is what a Source stands on.

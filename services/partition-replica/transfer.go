@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -19,6 +20,7 @@ import (
 const (
 	fetchesAtOnce = 2
 	chunksWaiting = 64
+	offersEvery   = 5 * time.Second // between looks for offers nobody needs any more
 )
 
 // transfers moves the states of partitions between the nodes that host them, when a log no longer
@@ -68,12 +70,16 @@ func (t *transfers) close() {
 	t.source.Close()
 }
 
-// serve reads the pieces others asked for.
+// serve reads the pieces others asked for, and lets go of what they do not ask for any more.
 func (t *transfers) serve() {
+	idle := time.NewTicker(offersEvery)
+	defer idle.Stop()
 	for {
 		select {
 		case read := <-t.chunks:
 			read()
+		case now := <-idle.C:
+			t.source.Tick(now)
 		case <-t.stop.Done():
 			return
 		}
