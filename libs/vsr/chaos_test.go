@@ -13,6 +13,7 @@ import (
 var (
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "run this seed only, and say what happens")
 	chaosSeeds = flag.Uint64("chaos.seeds", 100, "seeds to run")
+	chaosSteps = flag.Int("chaos.steps", 400, "requests and faults of a run")
 )
 
 // TestChaos drives groups through random faults, checks every step, then heals everything and expects
@@ -43,7 +44,7 @@ func runChaos(t *testing.T, seed uint64, loud bool) {
 		}
 	}()
 	x := newChaos(seed, say)
-	x.run(400)
+	x.run(*chaosSteps)
 	if err := x.heal(); err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 	}
