@@ -17,9 +17,11 @@ const (
 	aliveEvery = 500 * time.Millisecond
 	// askLimit is how long, in milliseconds, it may take to answer.
 	askLimit = 500
-	// Pauses between attempts to register.
-	shortestPause = 100 * time.Millisecond
-	longestPause  = time.Second
+	// retryAlive is how soon it is said again when nobody took it.
+	retryAlive = 100 * time.Millisecond
+	// Pauses between attempts to register: nothing works before, and whoever else is new asks at the same time.
+	shortestPause = 20 * time.Millisecond
+	longestPause  = 250 * time.Millisecond
 )
 
 // Errors of a registration that can not succeed as it is.
@@ -103,7 +105,7 @@ func (r *Registrar) Keep(ctx context.Context) error {
 	for pause := aliveEvery; wait(ctx, pause); {
 		status := r.call(link.InternalAlive).Status
 		if pause = aliveEvery; status.IsTransient() {
-			pause = shortestPause // another primary is to hear it soon: it places nothing here before
+			pause = retryAlive // another primary is to hear it soon: it places nothing here before
 		}
 		if status != wire.CodeResourceNotFound {
 			continue

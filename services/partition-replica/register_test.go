@@ -85,7 +85,7 @@ func TestKeepRegistered(t *testing.T) {
 		if _, err := r.Register(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 3*aliveEvery+shortestPause+aliveEvery/2)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*aliveEvery+retryAlive+aliveEvery/2)
 		defer cancel()
 		if err := r.Keep(ctx); err != nil {
 			t.Fatal(err)
