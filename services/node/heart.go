@@ -111,6 +111,13 @@ func (h *heart) tick() time.Duration {
 	return time.Duration(max(1, int64(h.out.Wake)-int64(now()))) * time.Microsecond
 }
 
+// up lets a node that is connected hear of this one at once.
+func (h *heart) up(node uint8) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.step(pulse.Input{Kind: pulse.InputUp, From: node})
+}
+
 // receive takes a Ping or Pong; the frame stays the caller's.
 func (h *heart) receive(from uint8, header *wire.Header, f *buffer.Frame) {
 	var ping wire.PingHeader

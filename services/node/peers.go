@@ -40,6 +40,7 @@ func (p *peers) serve(l net.Listener) {
 
 func (p *peers) up(peer link.Peer) {
 	p.loops[peer.ID].Store(uint32(peer.Loops))
+	go p.node.heart.up(peer.ID) // the connection waits for nobody
 	p.node.log.Info("node connected", "node", peer.ID, "epoch", peer.Epoch)
 }
 

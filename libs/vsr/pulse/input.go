@@ -53,6 +53,8 @@ const (
 	InputPeers
 	// InputPing: a Ping of From arrived: Header and Body.
 	InputPing
+	// InputUp: a connection to From begins, so what was sent to it before may be lost.
+	InputUp
 	// InputPong: a Pong of From arrived: Header.
 	InputPong
 )

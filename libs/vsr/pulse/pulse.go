@@ -41,6 +41,12 @@ func (p *Pulse) Step(in *Input, out *Output) {
 		p.ping(in, out)
 	case InputPong:
 		p.pong(in, out)
+	case InputUp:
+		if p.peer(in.From) == nil {
+			out.Fault = FaultPeer
+		} else {
+			p.urgent = true // it hears of this node, and is heard, now and not an Interval later
+		}
 	default:
 		out.Fault = FaultKind
 	}

@@ -339,6 +339,24 @@ func TestPeers(t *testing.T) {
 }
 
 // TestFaults: frames that cannot come from a correct peer change nothing.
+// TestUp: who connects is pinged at once, between two rounds.
+func TestUp(t *testing.T) {
+	p, out := New(Options{Header: wire.PingHeader{Node: 1, Epoch: 1}, Started: 1}), &Output{}
+	p.Step(&Input{Kind: InputPeers, Now: 1, Peers: []uint8{2}}, out)
+	p.Step(&Input{Kind: InputTick, Now: 10 * ms}, out)
+	if len(out.Send) != 0 {
+		t.Fatalf("%d frames between two rounds", len(out.Send))
+	}
+	p.Step(&Input{Kind: InputUp, Now: 20 * ms, From: 2}, out)
+	if len(out.Send) != 1 || out.Send[0].To != 2 || out.Send[0].Header.Command != wire.CommandPing {
+		t.Errorf("on a connection: %v", out.Send)
+	}
+	p.Step(&Input{Kind: InputUp, Now: 30 * ms, From: 3}, out)
+	if out.Fault != FaultPeer || len(out.Send) != 0 {
+		t.Errorf("of a stranger: fault %d, %v", out.Fault, out.Send)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	p := New(Options{Header: wire.PingHeader{Node: 1, Epoch: 9}, Started: 1_000_000})
 	var out Output
