@@ -23,6 +23,7 @@ import (
 type httpPlayer struct {
 	base     string // scheme://host:port
 	patience int
+	roster   int // nodes that show each other, 0: one, as recorded
 	client   *http.Client
 	vars     map[string]any // text, or json.Number
 }
@@ -99,7 +100,11 @@ func (p *httpPlayer) once(s *HTTPStep, i int, bind bool) error {
 		if limit := time.Duration(s.WithinMs*p.patience) * time.Millisecond; limit > 0 && time.Since(sent) > limit {
 			return fmt.Errorf("answered after %v, allowed %v", time.Since(sent).Round(time.Millisecond), limit)
 		}
-		err = p.judge(&s.Response, got)
+		if p.roster > 0 && s.asksRoster() {
+			err = judgeHTTPRoster(got, p.roster)
+		} else {
+			err = p.judge(&s.Response, got)
+		}
 		switch {
 		case err != nil && time.Since(started) < patience:
 			continue

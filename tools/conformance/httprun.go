@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/whippet-mq/whippet/tools/process"
 )
 
 // RunHTTP plays the recorded HTTP scenarios: against o.HTTP, a server whose settings are the default
@@ -52,7 +50,11 @@ func RunHTTP(o Options) ([]Result, error) {
 
 // playProfile plays scenarios on a server of their own.
 func (r *runner) playProfile(dir, profile string, list []*HTTPScenario) error {
-	server := process.New(r.Binary, dir, profiles[profile])
+	server, err := r.instance(dir, profiles[profile])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Kill() }()
 	if err := server.Start(); err != nil {
 		return err
 	}
@@ -71,6 +73,7 @@ func (r *runner) playHTTP(base string, s *HTTPScenario) {
 	started := time.Now()
 	result := Result{Scenario: s.result(), Verdict: Passed}
 	p := newHTTPPlayer(base, r.Patience)
+	p.roster = r.roster()
 	if result.Err = p.empty(r.user(), r.password()); result.Err == nil {
 		result.Err = p.play(s)
 	}

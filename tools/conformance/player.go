@@ -55,6 +55,7 @@ type Player struct {
 	// Patience multiplies the time a step allows for an answer, for slow machines; below 1 means 1.
 	Patience int
 	Carrier  string // one of Carriers; "" is tcp
+	Roster   int    // nodes that show each other, 0: one, as recorded
 
 	conns map[string]*conn
 	bound map[string][]byte
@@ -190,6 +191,9 @@ func (p *Player) settle(step *Step, got []byte, err error) error {
 		return fmt.Errorf("unknown expectation %q", step.Expect)
 	case err != nil:
 		return fmt.Errorf("want %s, got %w", describe(step.Frame), err)
+	}
+	if p.Roster > 0 && step.asksRoster() {
+		return judgeRoster(step, got, p.Roster)
 	}
 	fresh, err := judge(step, got, p.bound)
 	for name, b := range fresh {

@@ -8,15 +8,15 @@ import (
 	"regexp"
 	"sync"
 	"time"
-
-	"github.com/whippet-mq/whippet/tools/process"
 )
 
 // Options say what to run against what.
 type Options struct {
 	Address  string         // a running server; scenarios that need their own or a restart are skipped
 	HTTP     string         // URL of its HTTP interface, for the HTTP scenarios
-	Binary   string         // or a server program to start as often as needed
+	Binary   string         // or a server program to start as often as needed,
+	Form     string         // or clusters of one of Forms; then Binary is the directory of all programs
+	Node     int            // of a cluster: the front-door or node to speak to
 	Filter   *regexp.Regexp // names to run; nil runs all
 	User     string         // an administrator of the running server
 	Password string
@@ -60,7 +60,7 @@ func Run(o Options) ([]Result, error) {
 	for _, s := range all {
 		switch {
 		case o.Filter != nil && !o.Filter.MatchString(s.Name):
-		case s.Quirk || s.Cluster:
+		case s.Quirk || s.Cluster || o.Form == "services" && s.Name == firstLogin:
 			r.add(Result{Scenario: s, Verdict: Listed})
 		case o.Carrier == "quic" && s.pushes():
 			r.add(Result{Scenario: s, Verdict: Skipped, Err: errPushes})
@@ -83,6 +83,10 @@ func Run(o Options) ([]Result, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	return r.results, r.playAll(dir, shared, own)
 }
+
+// firstLogin expects the first position of the metadata log. In a cluster of services nodes registered
+// before anybody could log in.
+const firstLogin = "login-first"
 
 type runner struct {
 	Options
@@ -124,9 +128,12 @@ func (r *runner) playAll(dir string, shared, own []*Scenario) error {
 // goes on with a new one.
 func (r *runner) playPart(dir string, part []*Scenario) error {
 	for life := 0; len(part) > 0; life++ {
-		server := process.New(r.Binary, filepath.Join(dir, fmt.Sprint(life)), nil)
-		if err := server.Start(); err != nil {
+		server, err := r.instance(filepath.Join(dir, fmt.Sprint(life)), nil)
+		if err != nil {
 			return err
+		}
+		if err := server.Start(); err != nil {
+			return errors.Join(err, server.Kill())
 		}
 		for len(part) > 0 && server.Alive() {
 			r.playShared(server, part[:1])
@@ -136,6 +143,7 @@ func (r *runner) playPart(dir string, part []*Scenario) error {
 			return server.Stop()
 		}
 		r.died(server.LastWords())
+		_ = server.Kill() // what is left of a cluster
 	}
 	return nil
 }
@@ -154,11 +162,14 @@ func (r *runner) died(words string) {
 
 // playOwn gives s a server nobody used before.
 func (r *runner) playOwn(dir string, s *Scenario) error {
-	server := process.New(r.Binary, dir, s.Env)
-	if err := server.Start(); err != nil {
+	server, err := r.instance(dir, s.Env)
+	if err != nil {
 		return err
 	}
 	defer func() { _ = server.Kill() }()
+	if err := server.Start(); err != nil {
+		return err
+	}
 	r.play(server, s)
 	return nil
 }
@@ -176,7 +187,7 @@ func (r *runner) playShared(server Server, scenarios []*Scenario) {
 
 func (r *runner) play(server Server, s *Scenario) {
 	started := time.Now()
-	p := Player{Server: server, Patience: r.Patience, Carrier: r.Carrier}
+	p := Player{Server: server, Patience: r.Patience, Carrier: r.Carrier, Roster: r.roster()}
 	result := Result{Scenario: s, Verdict: Passed, Err: p.Play(s), Took: time.Since(started)}
 	switch {
 	case errors.Is(result.Err, ErrFixed):
@@ -194,6 +205,14 @@ func (r *runner) add(result Result) {
 	if r.Report != nil {
 		r.Report(result)
 	}
+}
+
+// roster is how many nodes show each other.
+func (r *runner) roster() int {
+	if r.Form == "all-role" {
+		return nodes
+	}
+	return 0
 }
 
 func (r *runner) user() string {

@@ -41,13 +41,17 @@ func runCommand(failed *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Play scenarios and judge the answers", Args: cobra.NoArgs,
 		Long: "Plays the recorded scenarios against the server at --address, which is EMPTIED first, or against\n" +
-			"servers started from the program --server, which also makes restarts and private servers possible.",
+			"servers started from the program --server, which also makes restarts and private servers possible.\n" +
+			"With --cluster those are whole clusters of local processes, and a restart is one of all of them.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if (o.Address != "" || o.HTTP != "") == (o.Binary != "") {
 				return fmt.Errorf("give either --server, or --address and --http")
 			}
 			if !slices.Contains(conformance.Carriers, o.Carrier) || o.Carrier != "tcp" && o.Binary == "" {
 				return fmt.Errorf("--transport is tcp, or websocket or quic with --server")
+			}
+			if o.Form != "" && (!slices.Contains(conformance.Forms, o.Form) || o.Binary == "") {
+				return fmt.Errorf("--cluster is services or all-role, with --server the directory of all programs")
 			}
 			if filter != "" {
 				if o.Filter, err = regexp.Compile(filter); err != nil {
@@ -77,6 +81,8 @@ func runCommand(failed *int) *cobra.Command {
 	f.StringVar(&o.Address, "address", "", "host:port of a running server; everything on it is deleted")
 	f.StringVar(&o.HTTP, "http", "", "URL of the HTTP interface of a running server; everything on it is deleted")
 	f.StringVar(&o.Binary, "server", "", "server program to start as often as needed")
+	f.StringVar(&o.Form, "cluster", "", "services or all-role: start clusters of three instead; --server is the directory of the programs")
+	f.IntVar(&o.Node, "node", 1, "with --cluster, the front-door or node to speak to; node 0 leads at first")
 	f.StringVar(&filter, "filter", "", "regular expression on scenario names")
 	f.StringVar(&o.User, "username", "iggy", "administrator of the running server")
 	f.StringVar(&o.Password, "password", "iggy", "its password")
