@@ -362,6 +362,46 @@ func TestReplicaIsAhead(t *testing.T) {
 	}
 }
 
+// Of many logins at once only as many are with the metadata primary as it has room for.
+func TestLoginsTakeTurns(t *testing.T) {
+	w := startCluster(t, nil)
+	w.root(t) // the password is known from here on
+	var now, most atomic.Int64
+	var once sync.Once
+	full := make(chan struct{})
+	w.nodes[1].refusing(func(c *link.Call) bool {
+		if c.Header.Operation != wire.OpRegister {
+			return false
+		}
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == maxEntering {
+			time.AfterFunc(50*time.Millisecond, func() { once.Do(func() { close(full) }) }) // more of them would be here by then
+		}
+		select {
+		case <-full:
+		case <-time.After(10 * time.Second):
+			t.Error("too few come at once")
+		}
+		now.Add(-1)
+		return false
+	})
+	var all sync.WaitGroup
+	for range 2*maxEntering - 1 {
+		c := w.dial(t)
+		all.Go(func() {
+			if a := c.call(wire.OpRegister, 0, loginBody(rootName, rootPassword)); a.evicted != 0 || a.Status != 0 {
+				t.Errorf("login: eviction %v, status %v", a.evicted, a.Status)
+			}
+		})
+	}
+	all.Wait()
+	if n := most.Load(); n != maxEntering {
+		t.Errorf("%d logins at once", n)
+	}
+}
+
 // TestSendWaitsForItsTopicOnly: a partition primary that is behind in the metadata takes sends to a topic that
 // has not changed since, so a slow feed of one node does not hold up what has nothing to do with it.
 func TestSendWaitsForItsTopicOnly(t *testing.T) {

@@ -12,6 +12,10 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
+// maxEntering is how many logins and logouts of lost connections are with the metadata primary at once. More
+// than it queues would be refused and come again, at the cost of everybody else; here they wait their turn.
+const maxEntering = 48
+
 // Core is what the sessions of one front-door share. It touches no socket.
 type Core struct {
 	cfg       Config
@@ -25,6 +29,7 @@ type Core struct {
 	index     *readIndex // nil in a process that has everything
 	voucher   voucher    // nil when the view is never old
 	host      *host
+	entering  chan struct{} // one token for each login that is being registered
 	archiving atomic.Bool
 	stopping  atomic.Bool // refusals are passed on at once
 	process   uint64      // random half of every connection number of this process
@@ -43,6 +48,7 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.log = hclog.NewNullLogger()
 	}
 	c.removed = newRemoved()
+	c.entering = make(chan struct{}, maxEntering)
 	c.voucher, _ = deps.Follower.(voucher)
 	if router := deps.Router; router != nil {
 		deps.Partitions, c.deps.Partitions = router.Service, router.Service

@@ -50,7 +50,9 @@ func (s *Server) logout(b *binding) {
 		call.Header = wire.RequestHeader{
 			Operation: wire.OpLogout, Client: b.client, Session: b.session, UserID: b.user, Request: ^uint64(0),
 		}
+		s.core.entering <- struct{}{}
 		s.core.askMetadata(call)
+		<-s.core.entering
 		if call.Status == 0 {
 			s.core.deps.Follower.Wait(call.Op, s.core.cfg.HoldFor)
 			return

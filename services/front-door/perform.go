@@ -33,8 +33,7 @@ func (s *Server) answerRead(session *Session, b []byte, frame *buffer.Frame, err
 func (s *Server) perform(session *Session, act action) action {
 	switch act {
 	case actRoute:
-		session.service.Serve(session.call)
-		<-session.call.Done()
+		s.call(session)
 	case actPause:
 		s.pause(session.delay)
 	case actHold:
@@ -53,6 +52,16 @@ func (s *Server) perform(session *Session, act action) action {
 		session.archive, session.archiveErr = s.core.snapshot(session.archiveSpec)
 	}
 	return session.resume(time.Now())
+}
+
+// call makes the session's call, a login's in its turn.
+func (s *Server) call(session *Session) {
+	if session.call.Header.Operation == wire.OpRegister {
+		s.core.entering <- struct{}{}
+		defer func() { <-s.core.entering }()
+	}
+	session.service.Serve(session.call)
+	<-session.call.Done()
 }
 
 // pause waits d, or until the server stops.

@@ -39,6 +39,7 @@ func (s *Session) route(service link.Service, again, judge step) action {
 
 func (s *Session) answered() action {
 	if s.call.Status.IsTransient() {
+		s.open = s.open || s.call.Status == wire.CodeTransientNotCommitted
 		if s.core.deps.Router != nil && s.service != nil {
 			s.core.deps.Router.Refused(s.call, s.service)
 		}
@@ -82,6 +83,10 @@ func (s *Session) mayRepeat() bool {
 		}
 	case link.ReasonUnknownGroup:
 		limit = s.start.Add(s.core.cfg.RouteFor)
+	case link.ReasonBusy, link.ReasonBudget:
+		if s.header.Operation.Partition() && !s.open { // it keeps memory: better its client waits
+			limit = s.start.Add(s.core.cfg.BusyFor)
+		}
 	}
 	return (c.Frame != nil || !s.framed) && s.now.Before(limit) && !s.core.stopping.Load()
 }

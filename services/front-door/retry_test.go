@@ -34,6 +34,43 @@ func TestSendIsRepeated(t *testing.T) {
 	}
 }
 
+// A partition without room has its sends refused soon: they hold memory. One that may have been executed is
+// repeated as long as any other.
+func TestSendWithoutRoom(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	w := start(t, func(c *Config) { c.BusyFor = patience })
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	refused := 0
+	w.parts.answer(func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || refused == 15 { // 15 pauses are far more than patience
+			return false
+		}
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonBusy
+		refused++
+		return true
+	})
+	begun := time.Now()
+	if a := c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")); a.Status != wire.CodeTransientNotAccepted {
+		t.Errorf("status %v", a.Status)
+	}
+	if took := time.Since(begun); took < patience || refused < 3 {
+		t.Errorf("given up after %v and %d refusals", took, refused)
+	}
+	w.parts.answer(func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || refused == 30 {
+			return false
+		}
+		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonBusy
+		if refused++; refused > 20 {
+			call.Status = wire.CodeTransientNotAccepted
+		}
+		return true
+	})
+	refused = 15
+	c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
+}
+
 // A partition nobody hosts is given three seconds, here less, then the client is told.
 func TestUnroutable(t *testing.T) {
 	const patience = 400 * time.Millisecond // a third try is due after 15 ms

@@ -62,6 +62,7 @@ type Session struct {
 	giveUp time.Time
 	asked  []byte // backing of a request that came without a frame of its own (Local)
 	tries  int
+	open   bool // an attempt may have been executed
 	start  time.Time
 	certainty
 	boundAt *metadata.View // view in which the binding was looked at
@@ -116,7 +117,7 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 	s.seen.Store(now.UnixNano())
 	s.call.Reset()
 	s.call.Frame, s.framed = frame, frame != nil
-	s.status, s.reason, s.tries = 0, 0, 0
+	s.status, s.reason, s.tries, s.open = 0, 0, 0, false
 	s.giveUp = now.Add(s.retryFor)
 	s.bound, s.view = s.binding.Load(), s.core.deps.Follower.View()
 	s.body = b[wire.HeaderSize:]
