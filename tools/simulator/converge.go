@@ -56,8 +56,8 @@ func (w *World) giveUp() {
 	}
 	for _, other := range w.nodes {
 		for group := range w.config.Groups {
-			if other != n && other.hosts(group) && !other.disk.vouched(group) {
-				return // it needs an answer first
+			if other != n && (other.gone[group] || !other.disk.vouched(group)) && w.memberOf(group, other.id) >= 0 {
+				return // it is gone already, or needs an answer first
 			}
 		}
 	}

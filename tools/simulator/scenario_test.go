@@ -194,6 +194,25 @@ func TestAllAreKilled(t *testing.T) {
 	}
 }
 
+// All lose power with everything since the last sync: service is back all the same, and what is on no disk
+// any more is given up (rule D8, design-arguments 1.1 a).
+func TestAllLoseTheTail(t *testing.T) {
+	s := stage(t, 3)
+	acknowledged := s.history[partition].acknowledgedTo
+	for _, n := range s.nodes {
+		n.disk.written = 0
+		n.end(unpowered)
+	}
+	for _, n := range s.nodes {
+		n.boot()
+	}
+	s.within(2*second, "a primary in both groups", s.bothLed)
+	if s.counts["loss accepted"] != 1 || uint64(len(s.history[partition].ops)) >= acknowledged {
+		t.Fatalf("%d losses, %d ops are left of %d", s.counts["loss accepted"], len(s.history[partition].ops), acknowledged)
+	}
+	s.settle()
+}
+
 // One of two holders of an acknowledged op loses power and with it the op, then the other dies: the rest
 // waits instead of forgetting (design-arguments 1.1 b).
 func TestSuspectDoesNotDeny(t *testing.T) {

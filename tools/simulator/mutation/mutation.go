@@ -44,31 +44,37 @@ func Root() (string, error) {
 	return "", err
 }
 
-// Apply finds the file with the text and returns its path and its content with the break in it.
-func (m *Mutation) Apply(root string) (file string, broken []byte, err error) {
+// Apply finds the files with the texts and returns their content with the break in it, by path.
+func (m *Mutation) Apply(root string) (broken map[string]string, err error) {
 	files, err := filepath.Glob(filepath.Join(root, m.Dir, "*.go"))
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
+	source := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
-		if !strings.HasSuffix(name, "_test.go") && strings.Contains(string(text), m.Changes[0].Old) {
-			if file != "" {
-				return "", nil, fmt.Errorf("mutation %q: its text is in %s and in %s", m.Name, file, name)
-			}
-			file, broken = name, text
+		if !strings.HasSuffix(file, "_test.go") {
+			source[file] = string(text)
 		}
 	}
+	broken = map[string]string{}
 	for _, c := range m.Changes {
-		if n := strings.Count(string(broken), c.Old); n != 1 {
-			return "", nil, fmt.Errorf("mutation %q: its text is %d times in %s%s: %q", m.Name, n, m.Dir, file, c.Old)
+		count := 0
+		for file, text := range source {
+			if n := strings.Count(text, c.Old); n > 0 {
+				count += n
+				source[file] = strings.Replace(text, c.Old, c.New, 1)
+				broken[file] = source[file]
+			}
 		}
-		broken = []byte(strings.Replace(string(broken), c.Old, c.New, 1))
+		if count != 1 {
+			return nil, fmt.Errorf("mutation %q: its text is %d times in %s: %q", m.Name, count, m.Dir, c.Old)
+		}
 	}
-	return file, broken, nil
+	return broken, nil
 }
 
 var failure = regexp.MustCompile(`(?m)^seed (\d+) \w+: FAILED (\S+)`)
@@ -91,16 +97,21 @@ func (m *Mutation) Find(root, dir string) (Found, error) {
 }
 
 func (m *Mutation) build(root, dir string) (program string, err error) {
-	file, broken, err := m.Apply(root)
+	broken, err := m.Apply(root)
 	if err != nil {
 		return "", err
 	}
-	source, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-	program = filepath.Join(dir, "simulator")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: source}})
-	if err = errors.Join(err, os.WriteFile(source, broken, 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
+	replace := map[string]string{}
+	for file, text := range broken {
+		replace[file] = filepath.Join(dir, filepath.Base(file))
+		err = errors.Join(err, os.WriteFile(replace[file], []byte(text), 0o600))
+	}
+	list, jsonErr := json.Marshal(map[string]map[string]string{"Replace": replace})
+	overlay := filepath.Join(dir, "overlay.json")
+	if err = errors.Join(err, jsonErr, os.WriteFile(overlay, list, 0o600)); err != nil {
 		return "", err
 	}
+	program = filepath.Join(dir, "simulator")
 	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./simulator/cmd/whippet-simulator")
 	cmd.Dir = filepath.Join(root, "tools")
 	if out, err := cmd.CombinedOutput(); err != nil {

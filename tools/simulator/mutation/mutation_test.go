@@ -14,7 +14,7 @@ func TestTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range mutation.Table {
-		if _, _, err := mutation.Table[i].Apply(root); err != nil {
+		if _, err := mutation.Table[i].Apply(root); err != nil {
 			t.Error(err)
 		}
 	}

@@ -18,21 +18,17 @@ var Table = []Mutation{
 		{"if r.held <= r.acked || !r.mayAck() {", "if r.tail.head <= r.acked || !r.mayAck() {"},
 		{"\tr.acked = r.held\n\tr.sendOk(r.held, out)", "\tr.acked = r.tail.head\n\tr.sendOk(r.tail.head, out)"},
 	}, "safety", 50},
-	{"acks of an older view count", core, []Change{
-		{"r.tail.at(op).acks = 1 << r.group.Self", "r.tail.at(op).acks |= 1 << r.group.Self"},
-	}, "safety", 1000},
 	{"what others committed is applied before it is held", core, []Change{
 		{"to := min(r.known, r.held); to > r.committed", "to := min(r.known, r.tail.head); to > r.committed"},
 	}, "safety", 100},
 	{"an own entry counts as the view's without its identity", core, []Change{
 		{"return own != nil && h != nil && own.Checksum == h.Checksum", "return own != nil && h != nil"},
 	}, "liveness", 300},
-	{"a repaired entry counts as the view's without its identity", core, []Change{
+	{"neither identity nor parent of a repaired entry are compared", core, []Change{
 		{"\treturn h.View == r.view\n", "\treturn true\n"},
-	}, "liveness", 1000},
-	{"the parent of a prepare is not compared", core, []Change{
+		{"\t\treturn want.Checksum == h.Checksum\n", "\t\treturn true\n"},
 		{"\tcase !r.tail.precedes(h):", "\tcase false:"},
-	}, "liveness", 1000},
+	}, "liveness", 300},
 	{"flagged votes count", core, []Change{
 		{"if !reports[i].Suspect {", "if i >= 0 {"},
 	}, "power", 300},
@@ -47,10 +43,7 @@ var Table = []Mutation{
 	}, "power", 300},
 	{"the merge goes by the first vote that arrived", core, []Change{
 		{"\t\tm.logView = max(m.logView, r.LogView)\n", "\t\tm.logView = m.voters[0].LogView + 0*r.LogView\n"},
-	}, "liveness", 300},
-	{"the incarnation of an answer is ignored", core, []Change{
-		{"\treturn r.state == Suspect && h.View > r.rejoin.bootView\n", "\treturn true\n"},
-	}, "power", 2000},
+	}, "safety", 1000},
 	{"frames leave before the vote is saved", core, []Change{
 		{"return r.saved.View == r.view && r.saved.LogView == r.logView }", "return true }"},
 	}, "safety", 50},
