@@ -14,6 +14,10 @@ type binding struct {
 	session uint64    // log position of the Register
 	user    uint32
 
+	// attached is the session this connection polls and commits for, nil for its own. It belongs to the
+	// connection's goroutine.
+	attached *attachment
+
 	// superseded is set once the same client id has registered again on another connection.
 	superseded atomic.Bool
 }

@@ -202,7 +202,7 @@ func (s *Session) poll() action {
 		if !q.Partition.Set {
 			return s.emptyPoll(0)
 		}
-		group := pollable(target, &q, s.bound.client)
+		group := pollable(target, &q, s.member())
 		if group == nil {
 			return s.emptyPoll(wire.PartitionResync)
 		}
@@ -218,6 +218,7 @@ func (s *Session) poll() action {
 		return s.refused(wire.CodePartitionNotFound)
 	}
 	s.callPartition(group, target.since)
+	s.call.Header.Code = wire.CmdPollMessages // on a data connection it has a code of its own
 	s.call.Body, s.call.MaxReply = s.body, s.maxReply
 	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
 }

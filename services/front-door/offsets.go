@@ -48,6 +48,9 @@ func (s *Session) deleteOffset() action {
 }
 
 func (s *Session) writeOffset(consumer wire.Consumer, stream, topic wire.Identifier, at wire.PartitionSelector, again step) action {
+	if s.detached() {
+		return s.refused(wire.CodeStaleClient)
+	}
 	target := s.resolveOffset(consumer, stream, topic)
 	if target.topic == nil || !at.Set {
 		return s.refused(wire.CodeResourceNotFound)
@@ -93,7 +96,7 @@ func (s *Session) owns(target *route, consumer wire.Consumer, partition uint32) 
 	if consumer.Kind != wire.ConsumerGroup {
 		return true
 	}
-	return target.topic.Group(consumer.ID).Owns(s.bound.client, partition)
+	return target.topic.Group(consumer.ID).Owns(s.member(), partition)
 }
 
 func (s *Session) offsetWritten() action {

@@ -23,6 +23,14 @@ func (s *Session) read() action {
 		return s.poll()
 	case wire.CmdGetOffset:
 		return s.getOffset()
+	case wire.CmdAttachSession:
+		return s.attach()
+	case wire.CmdGetPollRouting:
+		return s.pollRouting()
+	case wire.CmdGetOffsetRouting:
+		return s.offsetRouting()
+	case wire.CmdRoutedPoll:
+		return s.routedPoll()
 	case wire.CmdGetStats:
 		return s.getStats()
 	case wire.CmdGetSnapshot:
@@ -92,7 +100,8 @@ func knownRead(code wire.Cmd) bool {
 	case wire.CmdPing, wire.CmdGetStats, wire.CmdGetSnapshot, wire.CmdGetClusterMetadata, wire.CmdDescribeOptions, wire.CmdGetMe,
 		wire.CmdGetClient, wire.CmdGetClients, wire.CmdGetUser, wire.CmdGetUsers, wire.CmdGetTokens, wire.CmdPollMessages,
 		wire.CmdGetOffset, wire.CmdGetStream, wire.CmdGetStreams, wire.CmdGetTopic, wire.CmdGetTopics, wire.CmdGetGroup,
-		wire.CmdGetGroups, wire.CmdSyncGroup, wire.CmdLogout, wire.CmdLogin, wire.CmdTokenLogin:
+		wire.CmdGetGroups, wire.CmdSyncGroup, wire.CmdLogout, wire.CmdLogin, wire.CmdTokenLogin,
+		wire.CmdAttachSession, wire.CmdGetPollRouting, wire.CmdGetOffsetRouting, wire.CmdRoutedPoll:
 		return true
 	}
 	return replicated(code)

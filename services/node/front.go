@@ -32,7 +32,7 @@ func (n *node) openFront() (err error) {
 		PasswordWorkers: c.Limits.Logins,
 		LocalSessions:   max(1, c.Metadata.ClientsTableMax/2),
 		ClusterID:       wire.ClusterID(c.Cluster.Name),
-		Node:            frontdoor.Node{IP: n.host()},
+		Node:            n.shown(),
 		ConfigText:      c.Current,
 		DataDir:         c.System.Path,
 	}, frontdoor.Deps{
@@ -57,12 +57,18 @@ func (n *node) openFront() (err error) {
 	return nil
 }
 
-// host is the address clients are told of a front-door by itself, "" to leave it at the default.
-func (n *node) host() string {
+// shown is how this process appears in a roster; what is empty is left at the default.
+func (n *node) shown() (own frontdoor.Node) {
 	if n.cluster == nil {
-		return ""
+		return own
 	}
-	return n.cluster.host
+	own.IP = n.cluster.host
+	for i := range n.config.Cluster.Nodes {
+		if e := &n.config.Cluster.Nodes[i]; len(n.cluster.roster) > 0 && e.ReplicaID == int(n.cluster.self) {
+			own = frontdoor.Node{Name: e.Name, IP: e.IP, TCP: e.Ports.TCP, QUIC: e.Ports.QUIC, HTTP: e.Ports.HTTP, WebSocket: e.Ports.WebSocket}
+		}
+	}
+	return own
 }
 
 // bound says where clients and other processes reach the node.

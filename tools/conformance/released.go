@@ -44,7 +44,7 @@ func loadReleased() ([]*Scenario, error) {
 		name := strings.TrimSuffix(e.Name(), ".jsonl")
 		s := &Scenario{Name: "released-" + name, Area: releasedArea, About: "frames of the published clients are answered"}
 		if name == "two-node-roster" {
-			s.Cluster, s.About = true, "clients route by themselves only when the roster shows two nodes: not judged against one"
+			s.Cluster, s.About = true, "clients route by themselves when the roster shows several nodes"
 		}
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 			step, err := releasedStep(lines.Bytes(), len(s.Steps)+1)

@@ -60,7 +60,7 @@ func Run(o Options) ([]Result, error) {
 	for _, s := range all {
 		switch {
 		case o.Filter != nil && !o.Filter.MatchString(s.Name):
-		case s.Quirk || s.Cluster || o.Form == "services" && s.Name == firstLogin:
+		case s.Quirk || s.Cluster && o.Form != "all-role" || o.Form == "services" && s.Name == firstLogin:
 			r.add(Result{Scenario: s, Verdict: Listed})
 		case o.Carrier == "quic" && s.pushes():
 			r.add(Result{Scenario: s, Verdict: Skipped, Err: errPushes})

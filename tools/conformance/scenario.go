@@ -24,7 +24,7 @@ type Scenario struct {
 	Slow     bool              `json:"slow"`
 	Quirk    bool              `json:"quirk"`
 	Authored bool              `json:"authored"`
-	Cluster  bool              `json:"-"` // needs a server of more than one node
+	Cluster  bool              `json:"-"` // needs a cluster whose nodes show each other
 	Steps    []Step            `json:"-"`
 }
 
