@@ -88,6 +88,11 @@ const checkpointBytes = 512 << 20
 // checkpointDue starts a checkpoint when the journal has grown, or holds half of its budget. Called
 // in a turn.
 func (e *Engine) checkpointDue() {
+	insisting := e.insisting
+	e.insisting = nil
+	for _, then := range insisting {
+		e.insist(then)
+	}
 	if !e.checkpointing && (e.tight() || e.journal.Used()-e.kept >= checkpointBytes) {
 		e.startCheckpoint(nil)
 	}

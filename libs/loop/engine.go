@@ -75,7 +75,10 @@ type Engine struct {
 	steps   []job     // of a stepped engine, oldest first
 	readers sync.Pool // of the journal
 	started vsr.Tick
-	waiting []func(error) // for the checkpoint after the one under way; owned by the loop
+	// Owned by the loop: what waits for the checkpoint after the one under way, and what the next tick
+	// wants one for.
+	waiting   []func(error)
+	insisting []func()
 
 	checkpointing bool   // owned by the loop
 	kept          int64  // bytes the journal held after the last checkpoint; owned by the loop

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/whippet-mq/whippet/libs/vfs"
@@ -246,6 +248,43 @@ func TestUnreadableState(t *testing.T) {
 		n.start()
 		c.churn(15, true)
 		c.converge()
+	}
+}
+
+// A state that is installed while a round of the group fails covers what failed.
+func TestInstallDuringAFailure(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{})
+	c.run(500_000)
+	n := c.primary(1)
+	n.stalled = true
+	n.write(1)
+	n.write(1)
+	n.fs.SetFault(func(call vfs.Call) vfs.Fault {
+		if call.Op == vfs.OpWrite && strings.HasPrefix(call.Name, "log/spare-") {
+			return vfs.Fault{Err: syscall.ENOSPC}
+		}
+		return vfs.Fault{}
+	})
+	n.complete()
+	g := n.engine.Loop.Group(1)
+	if g.failed != 1 || len(n.writer.rounds) != 1 {
+		t.Fatalf("op %d failed, %d rounds are open", g.failed, len(n.writer.rounds))
+	}
+	head := wire.PrepareHeader{Command: wire.CommandPrepare, Op: 5, Operation: wire.OpStoreOffset, Group: 1, Size: wire.HeaderSize}
+	head.Checksum = head.Identity()
+	n.engine.Do(func() {
+		n.engine.Install(g, head, func() error {
+			n.machines[1].applied, n.machines[1].base = make([]string, 5), 5
+			return nil
+		})
+	})
+	n.engine.Step()
+	if g.peers.installing {
+		t.Fatal("no checkpoint keeps the state")
+	}
+	n.complete()
+	if g.Applied() != 5 || g.failed != 0 {
+		t.Fatalf("applied %d, failed %d", g.Applied(), g.failed)
 	}
 }
 

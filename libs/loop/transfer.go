@@ -51,14 +51,10 @@ func (e *Engine) Install(g *Group, head wire.PrepareHeader, take func() error) {
 	e.keepInstalled(g)
 }
 
-// keepInstalled has a checkpoint keep what was installed, however often that takes.
+// keepInstalled has a checkpoint keep what was installed.
 func (e *Engine) keepInstalled(g *Group) {
-	e.afterCheckpoint(func(err error) {
-		switch {
-		case g.gone:
-		case err != nil:
-			e.keepInstalled(g)
-		default:
+	e.insist(func() {
+		if !g.gone {
 			g.peers.installing = false
 			e.Loop.tell(g, vsr.Input{Kind: vsr.InputInstalled, Prepare: g.applied})
 		}
@@ -72,4 +68,16 @@ func (e *Engine) afterCheckpoint(then func(error)) {
 		return
 	}
 	e.startCheckpoint(then)
+}
+
+// insist runs then after a checkpoint that is yet to be captured and succeeds: after one that failed the
+// next tick begins another.
+func (e *Engine) insist(then func()) {
+	e.afterCheckpoint(func(err error) {
+		if err != nil {
+			e.insisting = append(e.insisting, then)
+			return
+		}
+		then()
+	})
 }

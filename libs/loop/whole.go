@@ -5,20 +5,13 @@ package loop
 func (e *Engine) fence(g *Group) {
 	g.peers.fenced, g.peers.guarded = true, true
 	e.journal.Fence(g.ID)
-	var kept func(error)
-	kept = func(err error) {
-		p := g.peers
-		switch {
-		case g.gone:
-		case err != nil:
-			e.afterCheckpoint(kept)
-		default:
-			if p.guarded = false; p.asked {
+	e.Do(func() {
+		e.insist(func() {
+			if g.peers.guarded = false; g.peers.asked && !g.gone {
 				e.Loop.vote(g)
 			}
-		}
-	}
-	e.Do(func() { e.afterCheckpoint(kept) })
+		})
+	})
 }
 
 // whole saves the vote of a group whose log is whole again (rule D9): what it has is made durable first,
