@@ -4,12 +4,12 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are resolved once: nothing is looked up on the path of a message.
 type metrics struct {
-	messages, polled                prometheus.Counter
-	fenced, quarantined, fileErrors prometheus.Counter
-	lossStarts, lossOps             prometheus.Counter
-	transfers, transfersFailed      prometheus.Counter
-	viewChanges                     prometheus.Counter
-	partitions, led, diskLow        prometheus.Gauge
+	messages, polled                    prometheus.Counter
+	fenced, quarantined, fileErrors     prometheus.Counter
+	lossStarts, lossOps                 prometheus.Counter
+	transfers, transfersFailed          prometheus.Counter
+	viewChanges                         prometheus.Counter
+	unsettled, partitions, led, diskLow prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -31,9 +31,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		transfersFailed: counter("whippet_transfers_failed_total", "Attempts to fetch a state that brought nothing; they are repeated."),
 		viewChanges:     counter("whippet_partition_view_changes_total", "Times this process took or lost the lead of a partition after it came up with it."),
 		partitions:      gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
+		unsettled:       gauge("whippet_partitions_unsettled", "Partitions of a cluster this process hosts and does not vote in: their logs are being restored, or their views change."),
 		led:             gauge("whippet_partitions_led", "Partitions this process is the primary of, in a cluster."),
 		diskLow:         gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}
-	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.viewChanges, m.partitions, m.led, m.diskLow)
+	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.viewChanges, m.unsettled, m.partitions, m.led, m.diskLow)
 	return m
 }

@@ -124,8 +124,8 @@ func (r *Replica) Start() {
 	r.gone.Add(2)
 	go r.follow()
 	go r.maintain()
-	if r.config.Joined != nil {
-		r.gone.Go(r.askViews)
+	if r.config.Engine.Peers != nil {
+		r.gone.Go(r.watchGroups)
 	}
 }
 

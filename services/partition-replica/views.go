@@ -26,38 +26,77 @@ func (r *Replica) answerViews(e *loop.Engine, c *link.Call) {
 	}
 }
 
-// askViews finds out, for the groups whose log and votes this node has lost, in which views the other
-// members are. It may join no older one: it may have voted for the newest (rule D9).
-func (r *Replica) askViews() {
+// watchGroups looks after the groups that do not take part yet: it hosts those a lost disk has taken from
+// this node, asks the other members in which views they are, and counts the rest.
+func (r *Replica) watchGroups() {
+	hosted := false
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-time.After(askViewsEvery):
 		}
-		asked := map[uint8][]byte{} // group ids by node
-		for _, e := range r.engines {
-			e.Wait(func() {
-				for _, p := range r.of(e) {
-					if !p.group.Lost() {
-						continue
-					}
-					for _, node := range p.group.Nodes() {
-						if node != r.config.Node {
-							asked[node] = binary.LittleEndian.AppendUint64(asked[node], p.id)
-						}
-					}
-				}
-			})
-		}
+		hosted = hosted || r.hostLostPartitions()
+		asked, unsettled := r.unsettled()
+		r.metrics.unsettled.Set(float64(unsettled))
 		for node, ids := range asked {
 			r.askNode(node, ids)
 		}
 	}
 }
 
+// hostLostPartitions hosts the partitions this node may have had before its disk was lost. They become
+// whole before anybody needs them. False: it is not known yet which.
+func (r *Replica) hostLostPartitions() bool {
+	if r.config.Joined == nil {
+		return true
+	}
+	joined, known := r.config.Joined()
+	if !known {
+		return false
+	}
+	for _, s := range r.follower.View().Streams() {
+		for _, t := range s.Topics() {
+			for _, part := range t.AllPartitions() {
+				if id := t.GroupID(&part); part.CreatedRevision <= joined && r.find(id) == nil {
+					e := r.Engine(id)
+					e.Do(func() { r.hostFor(e, id) })
+				}
+			}
+		}
+	}
+	return true
+}
+
+// unsettled lists, by node to ask, the groups that came up without votes: this member may join no older
+// view than the others are in, for it may have voted for it (rule D9). It counts all that do not take part.
+func (r *Replica) unsettled() (asked map[uint8][]byte, count int) {
+	asked = map[uint8][]byte{}
+	for _, e := range r.engines {
+		e.Wait(func() {
+			for _, p := range r.of(e) {
+				if !p.group.Settled() {
+					count++
+				}
+				if !p.group.Lost() {
+					continue
+				}
+				for _, node := range p.group.Nodes() {
+					if node != r.config.Node {
+						asked[node] = binary.LittleEndian.AppendUint64(asked[node], p.id)
+					}
+				}
+			}
+		})
+	}
+	return asked, count
+}
+
 // askNode asks one node and tells the loops what it says.
 func (r *Replica) askNode(node uint8, ids []byte) {
+	if r.config.Dial == nil {
+		return
+	}
 	service := r.config.Dial(node)
 	if service == nil {
 		return

@@ -33,6 +33,7 @@ func TestAbsent(t *testing.T) {
 		l.write(t, 20_000)
 		again(t, c, away)
 		await(t, "a state was fetched", func() bool { return metric(c, away, "whippet_transfers_total") > 0 })
+		l.whole(t, away)
 		l.alone(t, other)
 	})
 }
@@ -55,7 +56,20 @@ func TestWiped(t *testing.T) {
 		}
 		again(t, c, wiped)
 		l.write(t, 2_000)
+		l.whole(t, wiped)
 		l.alone(t, other)
+	})
+}
+
+// whole waits until a member votes in every group it has. Groups come and go with the load's short-lived
+// streams, so it looks for a moment in which none is left out.
+func (l *loaded) whole(t *testing.T, m local.Member) {
+	t.Helper()
+	if m.Role == local.Metadata {
+		return
+	}
+	await(t, "all partitions take part", func() bool {
+		return metric(l.cluster, m, "whippet_partitions_hosted") > 0 && metric(l.cluster, m, "whippet_partitions_unsettled") == 0
 	})
 }
 
