@@ -1,6 +1,8 @@
 package frontdoor
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -135,13 +137,16 @@ func TestLoginStorm(t *testing.T) {
 	held := &passwordJob{phc: "no hash", done: make(chan struct{})} // keeps the worker until somebody was refused
 	w.core.passwords.submit(held)
 	goOn := sync.OnceFunc(func() { <-held.done })
-	const storm = 24
+	const storm, users = 24, 6 // users are more than worker and queue hold: connections of one share a place
+	for i := range users {
+		w.meta.createUser(t, fmt.Sprintf("user-%d", i), "secret")
+	}
 	var group sync.WaitGroup
-	for range storm {
+	for i := range storm {
 		c := w.dial(t)
 		group.Go(func() {
 			for {
-				a := c.call(wire.OpRegister, 0, loginBody(rootName, rootPassword))
+				a := c.call(wire.OpRegister, 0, loginBody(fmt.Sprintf("user-%d", i%users), "secret"))
 				if a.evicted == 0 && a.result() == 0 {
 					return
 				}
@@ -184,6 +189,43 @@ func TestKnownPassword(t *testing.T) {
 			t.Errorf("known: %+v", c)
 		}
 	}
+}
+
+// Connections that bring the same password at the same time share one computation and one place in the queue.
+func TestSharedVerification(t *testing.T) {
+	p := newPasswords(1, 1)
+	defer p.Close()
+	held := &passwordJob{phc: "no hash", done: make(chan struct{})}
+	p.submit(held)
+	for len(p.jobs) > 0 { // until the worker has it
+		runtime.Gosched()
+	}
+	phc := HashPassword([]byte("secret"))
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			j := passwordJob{user: 3, password: []byte("secret"), phc: phc}
+			if p.compute(&j); !j.ok || j.busy {
+				t.Errorf("right password: ok %v, busy %v", j.ok, j.busy)
+			}
+			if !slices.Equal(j.password, make([]byte, len("secret"))) {
+				t.Error("the password was left in memory")
+			}
+		})
+	}
+	other := passwordJob{user: 3, password: []byte("other"), phc: phc}
+	for !other.busy { // the queue holds one, which may not have come yet
+		select {
+		case <-time.After(time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("the queue is never full")
+		}
+		if len(p.jobs) == cap(p.jobs) {
+			p.compute(&other)
+		}
+	}
+	<-held.done
+	all.Wait()
 }
 
 func TestVerifyPassword(t *testing.T) {

@@ -86,8 +86,9 @@ type Passwords struct {
 	key   [32]byte
 	dummy string
 
-	mu   sync.RWMutex
-	good map[uint32]goodPassword
+	mu      sync.RWMutex
+	good    map[uint32]goodPassword
+	running map[[32]byte]*verification
 }
 
 type goodPassword struct {
@@ -110,7 +111,7 @@ func defaultPasswordWorkers() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // newPasswords starts the workers; Close ends them.
 func newPasswords(workers, queue int) *Passwords {
-	p := &Passwords{jobs: make(chan *passwordJob, queue), good: make(map[uint32]goodPassword)}
+	p := &Passwords{jobs: make(chan *passwordJob, queue), good: make(map[uint32]goodPassword), running: make(map[[32]byte]*verification)}
 	rand.Read(p.key[:])
 	// The hash that logins of unknown users are verified against, so that they cost the same. Its
 	// key is random: nothing matches it.
@@ -126,6 +127,61 @@ func newPasswords(workers, queue int) *Passwords {
 
 // Close ends the workers once the queue is empty. No submit may follow.
 func (p *Passwords) Close() { close(p.jobs) }
+
+// compute runs one computation: at once when the password is a known good one, else in the pool. Those that ask
+// the same at the same time share one: a service whose connections all come back costs one argon2id.
+func (p *Passwords) compute(j *passwordJob) {
+	j.ok, j.busy, j.hash = false, false, ""
+	switch {
+	case j.phc == "":
+		p.wait(j)
+	case p.known(j.user, j.password, j.phc):
+		j.ok = true
+		clear(j.password)
+	default:
+		p.share(j)
+	}
+}
+
+// verification is one that several jobs wait for.
+type verification struct {
+	done     chan struct{}
+	ok, busy bool
+}
+
+func (p *Passwords) share(j *passwordJob) {
+	key := p.digest(j.user, j.password, j.phc)
+	p.mu.Lock()
+	v := p.running[key]
+	if v != nil {
+		p.mu.Unlock()
+		clear(j.password)
+		<-v.done
+		j.ok, j.busy = v.ok, v.busy
+		return
+	}
+	v = &verification{done: make(chan struct{})}
+	p.running[key] = v
+	p.mu.Unlock()
+	p.wait(j)
+	p.mu.Lock()
+	delete(p.running, key)
+	p.mu.Unlock()
+	v.ok, v.busy = j.ok, j.busy
+	close(v.done)
+}
+
+// wait has the pool run a job, unless it has no room.
+func (p *Passwords) wait(j *passwordJob) {
+	if j.done == nil {
+		j.done = make(chan struct{}, 1)
+	}
+	if !p.submit(j) {
+		j.busy = true
+		return
+	}
+	<-j.done
+}
 
 // submit queues a job and reports false when the queue is full.
 func (p *Passwords) submit(j *passwordJob) bool {

@@ -74,24 +74,6 @@ func (s *Server) pause(d time.Duration) {
 	}
 }
 
-// compute runs one computation: at once when the password is a known good one, else in the pool.
-func (p *Passwords) compute(j *passwordJob) {
-	j.ok, j.busy, j.hash = false, false, ""
-	if j.phc == "" || !p.known(j.user, j.password, j.phc) {
-		if j.done == nil {
-			j.done = make(chan struct{}, 1)
-		}
-		if !p.submit(j) {
-			j.busy = true
-			return
-		}
-		<-j.done
-		return
-	}
-	j.ok = true
-	clear(j.password)
-}
-
 // converse serves the requests of a connection, which is among the clients meanwhile, with next and
 // then ends it with end.
 func (s *Server) converse(session *Session, next func() bool, end func()) {
