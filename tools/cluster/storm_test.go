@@ -1,9 +1,14 @@
 package cluster
 
 import (
+	"bufio"
+	"context"
 	"flag"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,33 +76,16 @@ func stormOnce(t *testing.T, c *local.Cluster, what string, meanwhile func()) {
 		l.add("ping", home, 50, pings)
 	}
 	l.start(t)
-	addresses := make([]string, len(l.doors))
-	for i, d := range l.doors {
-		addresses[i] = c.Process(d).TCP
+	var addresses []string
+	for _, d := range l.doors {
+		addresses = append(addresses, c.Process(d).TCP)
 	}
 	before := time.Now()
 	time.Sleep(500 * time.Millisecond)
 	begun := time.Now()
-	var all sync.WaitGroup
-	took, clients := make([]time.Duration, *storm), make([]*client.Client, *storm)
-	for i := range *storm {
-		all.Go(func() {
-			var err error
-			clients[i], err = client.Dial(t.Context(), client.Options{
-				Address: addresses[i%len(addresses)], Username: fmt.Sprintf("account-%d", i%stormAccounts), Password: "secret",
-				RetryFor: stormLimit, Timeout: 2 * stormLimit,
-			})
-			if err != nil {
-				t.Errorf("%s: login %d: %v", what, i, err)
-			}
-			took[i] = time.Since(begun)
-		})
-	}
-	meanwhile()
-	all.Wait()
+	took := loginsElsewhere(t, addresses, meanwhile)
 	end := time.Now()
 	l.still()
-	slices.Sort(took)
 	n := len(took)
 	t.Logf("%s: %d logins: half after %v, 99 %% after %v, the last after %v", what, n, took[n/2].Round(time.Millisecond),
 		took[min(n-1, n*99/100)].Round(time.Millisecond), took[n-1].Round(time.Millisecond))
@@ -111,9 +99,61 @@ func stormOnce(t *testing.T, c *local.Cluster, what string, meanwhile func()) {
 			t.Errorf("%s: %s: no answer for %v, %d errors %s", what, kind, then.gap, then.errors, then.firstWord)
 		}
 	}
-	for _, one := range clients {
-		if one != nil {
-			one.Close()
+}
+
+// stormVariable makes this program a process that logs in at these doors. The clients of a storm are not in
+// the process that measures what others see.
+const stormVariable = "CLUSTER_TEST_STORM"
+
+// loginsElsewhere has another process make the logins and returns how long each took, in order.
+func loginsElsewhere(t *testing.T, addresses []string, meanwhile func()) (took []time.Duration) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], fmt.Sprintf("-storm=%d", *storm))
+	cmd.Env = append(os.Environ(), stormVariable+"="+strings.Join(addresses, ","))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan() // it begins
+	meanwhile()
+	for lines.Scan() {
+		d, err := time.ParseDuration(lines.Text())
+		if err != nil {
+			t.Fatalf("login: %s", lines.Text())
 		}
+		took = append(took, d)
+	}
+	if err := cmd.Wait(); err != nil || len(took) != *storm {
+		t.Fatalf("%d logins, %v", len(took), err)
+	}
+	slices.Sort(took)
+	return took
+}
+
+// logins is that other process.
+func logins(addresses []string) {
+	fmt.Println("begin")
+	begun := time.Now()
+	var all sync.WaitGroup
+	results := make([]string, *storm)
+	for i := range results {
+		all.Go(func() {
+			_, err := client.Dial(context.Background(), client.Options{
+				Address: addresses[i%len(addresses)], Username: fmt.Sprintf("account-%d", i%stormAccounts), Password: "secret",
+				RetryFor: stormLimit, Timeout: 2 * stormLimit,
+			})
+			if results[i] = time.Since(begun).String(); err != nil {
+				results[i] = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	for _, r := range results {
+		fmt.Println(r)
 	}
 }
