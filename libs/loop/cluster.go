@@ -99,8 +99,11 @@ func (e *Engine) Receive(from uint8, h *wire.Header, frame *buffer.Frame, start 
 // NodeDead tells the loop that a node is not heard any more, and so say enough others.
 func (e *Engine) NodeDead(node uint8) { e.Do(func() { e.Loop.NodeDead(node) }) }
 
-// NodeAlive tells the loop that a node is heard again, or connected anew.
+// NodeAlive tells the loop that a node is heard again.
 func (e *Engine) NodeAlive(node uint8) { e.Do(func() { e.Loop.NodeAlive(node) }) }
+
+// NodeConnected tells the loop that a node is connected anew.
+func (e *Engine) NodeConnected(node uint8) { e.Do(func() { e.Loop.NodeConnected(node) }) }
 
 // Watch compares the echoes of nodes with the groups led here; due every 100 ms.
 func (e *Engine) Watch() { e.Do(e.Loop.Watch) }

@@ -523,7 +523,7 @@ func (c *cluster) reconnect() {
 	for _, a := range c.nodes {
 		for _, b := range c.nodes {
 			if a != b && a.up && b.up {
-				a.engine.NodeAlive(b.id)
+				a.engine.NodeConnected(b.id)
 			}
 		}
 	}

@@ -100,13 +100,20 @@ func (l *Loop) NodeDead(node uint8) {
 	}
 }
 
-// NodeAlive takes a node's return, its start under another epoch, or a new connection to it: what was
-// sent before may be lost. Groups led here say so: whoever missed a view change, this node or that
-// one, learns of it. Called in a turn.
+// NodeAlive takes a node's return or its start under another epoch. Called in a turn.
 func (l *Loop) NodeAlive(node uint8) {
 	if l.alive.down[node] {
 		l.alive.down[node] = false
 		l.alive.version++
+	}
+	l.NodeConnected(node)
+}
+
+// NodeConnected takes a new connection to a node: what was sent before may be lost. Groups led here say
+// so: whoever missed a view change, this node or that one, learns of it. Called in a turn.
+func (l *Loop) NodeConnected(node uint8) {
+	if l.alive.down[node] {
+		return // NodeAlive follows
 	}
 	for _, g := range l.clustered {
 		i, ok := g.peers.member(node)

@@ -41,6 +41,11 @@ func (p *peers) serve(l net.Listener) {
 func (p *peers) up(peer link.Peer) {
 	p.loops[peer.ID].Store(uint32(peer.Loops))
 	go p.node.heart.up(peer.ID) // the connection waits for nobody
+	if p.ready.Load() {
+		for _, e := range p.node.engines() {
+			e.NodeConnected(peer.ID)
+		}
+	}
 	p.node.log.Info("node connected", "node", peer.ID, "epoch", peer.Epoch)
 }
 
