@@ -1,10 +1,10 @@
 package loop
 
 import (
-	"crypto/rand"
-	"encoding/binary"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -72,8 +72,9 @@ type Engine struct {
 	jobs      sync.WaitGroup        // jobs that were not run yet
 	restoring map[uint64]*restoring // groups between Host and the end of Replay
 
-	steps   []job     // of a stepped engine, oldest first
-	readers sync.Pool // of the journal
+	steps   []job         // of a stepped engine, oldest first
+	random  *rand.ChaCha8 // owned by the loop
+	readers sync.Pool     // of the journal
 	started vsr.Tick
 	// Owned by the loop: what waits for the checkpoint after the one under way, and what the next tick
 	// wants one for.
@@ -104,6 +105,9 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 		return nil, nil, fmt.Errorf("loop: %w", err)
 	}
 	e := &Engine{journal: j, options: o, work: make(chan job, 1024), restoring: make(map[uint64]*restoring)}
+	var seed [32]byte
+	_, _ = cryptorand.Read(seed[:])
+	e.random = rand.NewChaCha8(seed)
 	e.started = e.Tick()
 	e.Runner = newRunner(New(e, o.Limits))
 	e.Loop.Echoes = o.Echoes
@@ -173,9 +177,7 @@ func (e *Engine) Rand() uint64 {
 	if e.options.Random != nil {
 		return e.options.Random()
 	}
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	return binary.LittleEndian.Uint64(b[:])
+	return e.random.Uint64()
 }
 
 // Submit implements Env: a small unsynced round is written by the turn itself when the writer is idle.
