@@ -66,6 +66,8 @@ type Replica struct {
 	// Partitions answers for polled but uncommitted data; set before Start.
 	Partitions link.Service
 
+	transfers *transfers // nil in a group of one
+
 	feed   *feed.Source  // nil when nobody follows
 	fed    chan struct{} // there is something to feed
 	opened time.Time
@@ -130,6 +132,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
+	r.openTransfers()
 	if len(config.Nodes) <= 1 && !config.Claims { // elsewhere sessions outlive this process
 		for id, c := range r.current.Clients() {
 			r.unclaimed[id] = c.Epoch
@@ -160,6 +163,9 @@ func (r *Replica) Start() {
 func (r *Replica) Stop(limit time.Duration) error {
 	close(r.stop)
 	r.gone.Wait()
+	if r.transfers != nil {
+		r.transfers.close()
+	}
 	return r.engine.Close(limit)
 }
 
