@@ -1,10 +1,11 @@
-"""The official Python SDK against a real server: wheel.py SERVER VERSION.
+"""The official Python SDK against a real server, or a cluster: wheel.py SERVER VERSION [services|all-role].
 
 Each step is one check; they build on each other. The server is killed in the middle and started
 again on its data. Ends with "N passed, N failed".
 """
 
 import asyncio
+import json
 import os
 import pathlib
 import re
@@ -59,6 +60,50 @@ class Server:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(10)
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def words(self):
+        return (self.directory / "log").read_text()[-3000:]
+
+
+class Cluster:
+    """A cluster of three local processes of each kind. Clients know one front-door, or one node that follows."""
+
+    def __init__(self, binary, directory, form):
+        self.tool, self.directory, self.role = os.path.join(os.path.dirname(binary), "whippet"), pathlib.Path(directory), form
+        self.roles = ["--all-role", "3"]
+        if form == "services":
+            self.role, self.roles = "front-door", ["--metadata", "3", "--partition", "3", "--front-door", "2"]
+
+    def local(self, *words):
+        words = [self.tool, "local", *words, "--dir", self.directory / "cluster", "--json"]
+        return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)["processes"]
+
+    def start(self):
+        processes = self.local("up", *self.roles)
+        self.known = next(p for p in processes if p["role"] == self.role and p["id"] == 1)
+        self.address = self.known["tcp"]
+
+    def bound(self, section):
+        return self.known[section]
+
+    def kill(self):
+        for p in self.local("status"):
+            if p["pid"]:
+                os.kill(p["pid"], signal.SIGKILL)
+        while any(p["pid"] for p in self.local("status")):
+            time.sleep(0.02)
+
+    def stop(self):
+        return sum(p["pid"] for p in self.local("down"))
+
+    def alive(self):
+        return any(p["pid"] for p in self.local("status"))
+
+    def words(self):
+        return "\n".join(f"{log}\n{log.read_text()[-1500:]}" for log in sorted(self.directory.glob("cluster/*/log")))
 
 
 class Checks:
@@ -254,10 +299,10 @@ class Newer:
             raise AssertionError("a client of protocol 0.12 was let in")
 
 
-async def main(binary, version):
+async def main(binary, version, form=""):
     passed = failed = 0
     with tempfile.TemporaryDirectory() as directory:
-        server = Server(binary, directory)
+        server = Cluster(binary, directory, form) if form else Server(binary, directory)
         server.start()
         kind = Newer if version.startswith("0.9.1") else Checks
         checks = kind(server)
@@ -267,12 +312,12 @@ async def main(binary, version):
                 passed += 1
             except Exception:
                 failed += 1
-                print(f"FAIL {version} {name}")
+                print(f"FAIL {version} {form} {name}")
                 traceback.print_exc(file=sys.stdout)
-        if server.process.poll() is None:
+        if server.alive():
             server.kill()
         if failed:
-            print(pathlib.Path(directory, "log").read_text()[-3000:])
+            print(server.words())
     print(f"{passed} passed, {failed} failed", flush=True)
     os._exit(failed > 0)  # the SDK's threads need not wind down with the interpreter
 
