@@ -129,7 +129,11 @@ func (m *member) request(r *request) {
 	case r.done:
 		return
 	case !m.mayServe(r.read):
-		r.answer(answer{refused: true, view: m.core.View()})
+		if !r.read && !m.core.Primary() && m.n.random.chance(0.1) { // the core refuses by itself
+			m.propose(r)
+		} else {
+			r.answer(answer{refused: true, view: m.core.View()})
+		}
 		return
 	case r.read:
 		m.history.read(m, r)
@@ -147,6 +151,11 @@ func (m *member) request(r *request) {
 			return
 		}
 	}
+	m.propose(r)
+}
+
+// propose gives a request to the core, which answers it at once with an op or a refusal.
+func (m *member) propose(r *request) {
 	operation := wire.OpSendMessages
 	if m.spec.metadata() {
 		operation = wire.OpCreateStream

@@ -198,6 +198,14 @@ func TestAllAreKilled(t *testing.T) {
 // any more is given up (rule D8, design-arguments 1.1 a).
 func TestAllLoseTheTail(t *testing.T) {
 	s := stage(t, 3)
+	s.within(second, "an acknowledged op that no disk has synced", func() bool {
+		for _, n := range s.nodes {
+			if n.disk.logs[partition].head() >= s.history[partition].acknowledgedTo {
+				return false
+			}
+		}
+		return true
+	})
 	acknowledged := s.history[partition].acknowledgedTo
 	for _, n := range s.nodes {
 		n.disk.written = 0
@@ -219,6 +227,9 @@ func TestSuspectDoesNotDeny(t *testing.T) {
 	s := stage(t, 3)
 	s.network.cut(0, 2, second) // node 2 gets nothing more
 	s.run(50 * millisecond)
+	s.within(second, "an acknowledged op that node 1 has not synced", func() bool {
+		return s.nodes[1].disk.logs[partition].head() < s.history[partition].acknowledgedTo
+	})
 	acknowledged := s.history[partition].acknowledgedTo
 	s.nodes[1].disk.written = 0 // nothing since the last sync survives
 	s.nodes[1].end(unpowered)

@@ -23,7 +23,7 @@ var aside = []string{"names.go", "report.go", "group.go", "input.go", "output.go
 type Block struct {
 	File      string
 	Line, End int
-	Text      string // its first line that says something
+	Text      string // the line that opens it and the first in it
 }
 
 // Profiles are the campaigns that are run.
@@ -94,19 +94,19 @@ func line(at string) int {
 	return n
 }
 
-// source is the first line of the block that is more than a brace.
+// source is the line that opens the block, and the first one in it.
 func (b *Block) source(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "libs/vsr", b.File))
 	if err != nil {
 		return "", err
 	}
 	lines := bytes.Split(text, []byte("\n"))
-	for n := b.Line; n <= b.End && n <= len(lines); n++ {
+	opens := strings.TrimSpace(string(lines[b.Line-1]))
+	for n := b.Line + 1; n <= b.End && n <= len(lines); n++ {
 		s := strings.TrimSpace(string(lines[n-1]))
-		opens := n == b.Line && (strings.HasSuffix(s, "{") || strings.HasSuffix(s, ":"))
-		if s != "" && s != "}" && !opens && !strings.HasPrefix(s, "//") {
-			return s, nil
+		if s != "" && s != "}" && !strings.HasPrefix(s, "//") {
+			return opens + " " + s, nil
 		}
 	}
-	return strings.TrimSpace(string(lines[b.Line-1])), nil
+	return opens, nil
 }
