@@ -144,8 +144,8 @@ func (c *cluster) effects(i uint8, out *vsr.Output) {
 	if out.Role.Changed {
 		c.tell("%d primary=%v view=%d", i, out.Role.Primary, out.Role.View)
 	}
-	if out.Lost != 0 {
-		c.tell("%d LOST %d", i, out.Lost)
+	if out.Lost != 0 || out.Salvaged {
+		c.tell("%d salvages, lost %d", i, out.Lost)
 	}
 	if out.Fault != vsr.FaultNone {
 		c.tell("%d fault %v", i, out.Fault)

@@ -60,6 +60,7 @@ type Outcome struct {
 	Headers      []wire.PrepareHeader // newest first
 	Op           uint64               // where it stopped, unless Decided
 	Lost         uint64               // ops above Head that were known and are given up
+	Salvaged     bool                 // too few logs were whole: what none of the members held may be lost
 }
 
 // Merge chooses the log of a view from the reports of its members (vsr-behaviour.md §4.5, with the
@@ -82,7 +83,7 @@ func Merge(reports []Report, rules MergeRules) Outcome {
 	case !complete:
 		return Outcome{Decision: Waiting}
 	case m.nothing():
-		return Outcome{Decision: Decided}
+		return Outcome{Decision: Decided, Salvaged: rules.Lossy}
 	case !rules.Lossy && !m.unstarted():
 		return Outcome{Decision: Deadlocked}
 	}

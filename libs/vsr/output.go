@@ -21,6 +21,7 @@ type Output struct {
 	Refused   []Refusal // requests that got no op, or lost it
 	Drop      []Body    // bodies of frames that are not needed any more, or never were
 	Lost      uint64    // ops the members agreed to give up (rule D8), for log and metric
+	Salvaged  bool      // the log of the view was chosen that way: more than Lost may be gone, that nobody knows of
 	Role      Role      // valid when Role.Changed
 	Wake      Tick      // next InputTick wanted, 0 = none: an idle group costs nothing
 	Fault     Fault

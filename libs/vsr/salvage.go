@@ -35,7 +35,7 @@ func (m *merge) salvage() Outcome {
 		everyone[i] = &m.all[i]
 	}
 	commit, _ := commitOf(everyone)
-	out := Outcome{Decision: Decided, Head: head, Commit: min(commit, head), Lost: max(known, head) - head}
+	out := Outcome{Decision: Decided, Head: head, Commit: min(commit, head), Lost: max(known, head) - head, Salvaged: m.rules.Lossy}
 	for i := len(log) - 1; i >= 0 && len(out.Headers) < wire.MaxSuffix; i-- {
 		out.Headers = append(out.Headers, log[i])
 	}

@@ -274,7 +274,7 @@ func (r *Replica) decide(out *Output) {
 		return
 	}
 	r.election.decided = true
-	out.Lost = outcome.Lost
+	out.Lost, out.Salvaged = outcome.Lost, outcome.Salvaged
 	r.disarm(timerVote)
 	r.disarm(timerProbe)
 	r.status = statusViewChange
