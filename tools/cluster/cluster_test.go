@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 2, "kill each role so often")
+	rounds = flag.Int("rounds", 1, "kill each role so often")
 	seed   = flag.Uint64("seed", 0, "of the load and of the moments; 0 draws one")
 	keep   = flag.String("keep", "", "work in this directory and leave it behind")
 )
@@ -31,14 +31,21 @@ var (
 	allRole  = local.Plan{AllRole: 3}
 )
 
-// forms runs a test on both.
+// forms runs a test on both, one after the other: it looks at times.
 func forms(t *testing.T, test func(t *testing.T, p local.Plan)) {
 	if testing.Short() {
 		t.Skip("starts clusters of processes")
 	}
-	for name, plan := range map[string]local.Plan{"services": services, "all-role": allRole} {
-		t.Run(name, func(t *testing.T) { test(t, plan) })
-	}
+	t.Run("services", func(t *testing.T) { test(t, services) })
+	t.Run("all-role", func(t *testing.T) { test(t, allRole) })
+}
+
+// both runs a test on both at once: most of its time nothing happens.
+func both(t *testing.T, test func(t *testing.T, p local.Plan)) {
+	forms(t, func(t *testing.T, p local.Plan) {
+		t.Parallel()
+		test(t, p)
+	})
 }
 
 var binaries struct {
@@ -78,8 +85,8 @@ func built(t *testing.T) string {
 func start(t *testing.T, p local.Plan) *local.Cluster {
 	t.Helper()
 	p.Bin = built(t)
-	dir := *keep
-	if dir == "" {
+	dir := filepath.Join(*keep, t.Name())
+	if *keep == "" {
 		dir = t.TempDir()
 	}
 	c, err := local.Make(filepath.Join(dir, "cluster"), p)
@@ -142,7 +149,7 @@ func connect(t *testing.T, address string) *client.Client {
 
 // TestServes sends through one door and reads through another.
 func TestServes(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		c := start(t, p)
 		d := doors(c)
 		producer, consumer := connect(t, c.Process(d[0]).TCP), connect(t, c.Process(d[1]).TCP)

@@ -21,7 +21,7 @@ var shortLogs = map[string]string{"WHIPPET_JOURNAL_BUDGET": "24 MiB", "WHIPPET_J
 // TestAbsent keeps a replica of messages away until the logs of the others no longer reach back to what it
 // lacks. It comes back, fetches what it needs, and is as good as any other.
 func TestAbsent(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		p.Env = shortLogs
 		c := start(t, p)
 		l := load(t, c, verify.Options{})
@@ -41,7 +41,7 @@ func TestAbsent(t *testing.T) {
 // TestWiped empties the disk of a member of the metadata group, with its votes and its identity. It never
 // speaks for what it does not have, and becomes whole by itself.
 func TestWiped(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		p.Env = shortLogs
 		c := start(t, p)
 		l := load(t, c, verify.Options{})

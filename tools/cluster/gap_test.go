@@ -55,7 +55,7 @@ func TestGap(t *testing.T) {
 		form := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]
 		w := &gapWorld{t: t, cluster: start(t, p), window: *gapWindow}
 		if w.window == 0 {
-			w.window = 800 * time.Millisecond
+			w.window = 500 * time.Millisecond
 		}
 		w.admin = connect(t, w.cluster.Process(doors(w.cluster)[1]).TCP)
 		t.Logf("%-45s | before: n, longest gap, p50, p99 (ms) | during | after", "")

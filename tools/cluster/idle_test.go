@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/client"
 	"github.com/whippet-mq/whippet/tools/local"
 )
 
@@ -39,6 +41,28 @@ func TestIdlePartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Logf("%d partitions made after %v", *partitions, time.Since(begun).Round(time.Millisecond))
+	wait := time.Second
+	if *partitions >= 1000 {
+		wait = idleFor
+	}
+	h := watchHiccups()
+	idle := func(what string) {
+		time.Sleep(wait) // what making and touching them left behind
+		from, began := usages(t, c), time.Now()
+		time.Sleep(wait)
+		to, took := usages(t, c), time.Since(began)
+		t.Logf("%-9s %-14s %10s %10s %14s", "idle", "", "CPU", "memory", "per partition")
+		for _, m := range c.Members {
+			name := fmt.Sprintf("%s %d", m.Role, m.ID)
+			before, a, b := empty[name], from[name], to[name]
+			t.Logf("%-9s %-14s %8.2f %% %6d MiB %10.1f KiB", what, name, 100*(b.cpu-a.cpu).Seconds()/took.Seconds(), b.memory>>10,
+				float64(b.memory-before.memory)/float64(*partitions))
+		}
+	}
+	idle("untouched")
+	begun = time.Now()
+	touch(t, c)
 	hosted := func() (n float64) {
 		for _, m := range holders(c) {
 			n += metric(c, m, "whippet_partitions_led")
@@ -46,23 +70,8 @@ func TestIdlePartitions(t *testing.T) {
 		return n
 	}
 	await(t, "every partition is led", func() bool { return hosted() == float64(*partitions) })
-	t.Logf("%d partitions made and led after %v", *partitions, time.Since(begun).Round(time.Millisecond))
-	wait := time.Second
-	if *partitions >= 1000 {
-		wait = idleFor
-		time.Sleep(idleFor) // what making them left behind
-	}
-	h := watchHiccups()
-	from, began := usages(t, c), time.Now()
-	time.Sleep(wait)
-	to, took := usages(t, c), time.Since(began)
-	t.Logf("%-14s %10s %10s %14s", "idle", "CPU", "memory", "per partition")
-	for _, m := range c.Members {
-		name := fmt.Sprintf("%s %d", m.Role, m.ID)
-		before, a, b := empty[name], from[name], to[name]
-		t.Logf("%-14s %8.2f %% %6d MiB %10.1f KiB", name, 100*(b.cpu-a.cpu).Seconds()/took.Seconds(), b.memory>>10,
-			float64(b.memory-before.memory)/float64(*partitions))
-	}
+	t.Logf("each partition has taken a message after %v", time.Since(begun).Round(time.Millisecond))
+	idle("touched")
 	victim := holders(c)[0]
 	led := metric(c, victim, "whippet_partitions_led")
 	struck := time.Now()
@@ -76,6 +85,30 @@ func TestIdlePartitions(t *testing.T) {
 	if moved > moveLimit {
 		t.Errorf("primaries moved only after %v", moved)
 	}
+}
+
+// touch sends a message to every partition: nobody opens one before it is used.
+func touch(t *testing.T, c *local.Cluster) {
+	t.Helper()
+	const clients = 8
+	var all sync.WaitGroup
+	for i := range clients {
+		one := connect(t, c.Process(doors(c)[i%2]).TCP)
+		all.Go(func() {
+			var b client.Batch
+			b.Add(wire.U128{Lo: 1}, []byte("one"), nil)
+			batch := b.Seal()
+			for n := i; n < *partitions; n += clients {
+				topic := fmt.Sprintf("t%d", n-n%partitionsPerTopic)
+				to := wire.Partitioning{Kind: wire.PartitioningPartition, Partition: uint32(n % partitionsPerTopic)}
+				if _, err := one.Send(wire.NamedID("idle"), wire.NamedID(topic), to, batch); err != nil {
+					t.Errorf("partition %d: %v", n, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // usage is what a process has used so far.

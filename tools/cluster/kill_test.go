@@ -16,7 +16,7 @@ import (
 // TestKill kills one process after the other with SIGKILL under mixed load, starts each again, and
 // reads everything back at the end.
 func TestKill(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		c := start(t, p)
 		l := load(t, c, verify.Options{})
 		for round := range *rounds {
@@ -36,7 +36,7 @@ func TestKill(t *testing.T) {
 
 // TestKillAll kills all processes at the same moment.
 func TestKillAll(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		c := start(t, p)
 		l := load(t, c, verify.Options{})
 		for range *rounds {
@@ -54,7 +54,7 @@ func TestKillAll(t *testing.T) {
 
 // TestRollingRestart stops and starts every process in turn: no client sees an error.
 func TestRollingRestart(t *testing.T) {
-	forms(t, func(t *testing.T, p local.Plan) {
+	both(t, func(t *testing.T, p local.Plan) {
 		c := start(t, p)
 		l := load(t, c, verify.Options{})
 		for _, m := range c.Members {

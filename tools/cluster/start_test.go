@@ -22,7 +22,7 @@ const startLimit = 20 * time.Second
 func TestStart(t *testing.T) {
 	forms(t, func(t *testing.T, p local.Plan) {
 		random := rand.New(rand.NewPCG(orRandom(*seed), 3))
-		for round := range *rounds {
+		for range *rounds {
 			alone := startAlone(t)
 			p.Bin = built(t)
 			c, err := local.Make(filepath.Join(t.TempDir(), "cluster"), p)
@@ -31,12 +31,12 @@ func TestStart(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.Down() })
 			h := watchHiccups()
-			begun := time.Now()
+			begun, together := time.Now(), random.IntN(2) == 0
 			for i, at := range random.Perm(len(c.Members)) {
 				if err := c.Start(c.Members[at]); err != nil {
 					t.Fatal(err)
 				}
-				if round%2 == 1 && i%2 == 0 {
+				if !together && i%2 == 0 {
 					time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 				}
 			}
