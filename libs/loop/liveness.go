@@ -12,6 +12,10 @@ import (
 // reached (design-arguments 14).
 const echoLimit = 400_000
 
+// watchAll is how many Watches pass before every group is looked at whatever happened. One that somebody uses is
+// looked at with each call.
+const watchAll = 10
+
 // maxChanging bounds the view changes a loop runs at once on its own initiative (design-arguments 20).
 const maxChanging = 256
 
@@ -43,6 +47,19 @@ func (e *Echoes) reached(p *peering, now vsr.Tick) bool {
 	return n >= vsr.QuorumsOf(len(p.nodes)).Replication
 }
 
+// answering are the nodes that answered a Ping lately.
+func (e *Echoes) answering(now vsr.Tick) (nodes [4]uint64) {
+	if e == nil {
+		return nodes
+	}
+	for i := range e.at {
+		if at := e.at[i].Load(); at > 0 && at+echoLimit >= uint64(now) {
+			nodes[i/64] |= 1 << (i % 64)
+		}
+	}
+	return nodes
+}
+
 // Serves reports whether this process may answer reads of the group: it leads it, has committed what
 // it took over, and is not cut off from the members another primary would come from. Otherwise why says what to refuse with. Any goroutine.
 func (g *Group) Serves(now vsr.Tick, e *Echoes) (ok bool, why link.Reason) {
@@ -65,6 +82,9 @@ type liveness struct {
 	version uint64 // counts changes
 	urgent  []bereaved
 	waiting []bereaved
+
+	answering [4]uint64 // nodes, at the last Watch
+	watched   uint      // Watches so far
 }
 
 // bereaved is a group whose leader died in a view and that has not been told yet.
@@ -131,9 +151,15 @@ func (l *Loop) NodeConnected(node uint8) {
 }
 
 // Watch steps down from the groups whose members do not answer any more, and takes up again those whose
-// members do. Called in a turn, every 100 ms.
+// members do. Called in a turn, every 100 ms. Groups are looked at when other nodes answer than before, and now
+// and then for those that came to be led since: ten thousand idle ones cost nothing in between.
 func (l *Loop) Watch() {
-	now := l.env.Tick()
+	now, a := l.env.Tick(), &l.alive
+	answering := l.Echoes.answering(now)
+	if a.watched++; answering == a.answering && a.watched%watchAll != 0 {
+		return
+	}
+	a.answering = answering
 	for _, g := range l.clustered {
 		if g.Primary() || g.peers.isolated {
 			l.measure(g, now)
