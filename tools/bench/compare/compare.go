@@ -61,11 +61,21 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 func (o *Options) row(ctx context.Context, j job) (Row, error) {
 	var floors, servers []figure
 	for range max(1, o.Rounds) {
-		f, err := o.measure(ctx, j, "floor", func(dir string) (*target, error) { return startFloor(o.Floor, dir, j.floor) })
+		f, err := o.measure(ctx, j, "floor", func(dir string) (*target, error) {
+			if j.three {
+				return startQuorum(o.Floor, dir, j.floor)
+			}
+			return startFloor(o.Floor, dir, j.floor)
+		})
 		if err != nil {
 			return Row{}, err
 		}
-		s, err := o.measure(ctx, j, "server", func(dir string) (*target, error) { return startServer(o.Server, dir) })
+		s, err := o.measure(ctx, j, "server", func(dir string) (*target, error) {
+			if j.three {
+				return startNodes(ctx, o.Server, dir)
+			}
+			return startServer(o.Server, dir)
+		})
 		if err != nil {
 			return Row{}, err
 		}

@@ -12,6 +12,7 @@ type job struct {
 	name   string
 	load   bench.Workload
 	floor  floor.Sync // what the denominator does
+	three  bool       // three nodes that answer for each other, on both sides
 	read   bool       // figures are of the consumers
 	bytes  bool       // figures are MB/s, else requests per second
 	atBest float64    // ratio asked for, 0 for none
@@ -40,6 +41,8 @@ func jobs(duration time.Duration) []job {
 		{name: "64 producers x 10 x 200 B, fsync / sync each", load: synced(load(64, 10, 200)), floor: floor.SyncEach, atBest: 10},
 		{name: "64 producers x 10 x 200 B, fsync / sync each, written blocks", load: synced(load(64, 10, 200)), floor: floor.SyncWritten},
 		{name: "8 producers x 1000 x 1000 B, fsync / group sync", load: synced(load(8, 1000, 1000)), floor: floor.SyncGroup, bytes: true},
+		{name: "three nodes: 8 producers x 1000 x 1000 B", load: load(8, 1000, 1000), floor: floor.SyncNone, three: true, bytes: true, atBest: 0.5},
+		{name: "three nodes: 64 producers x 10 x 200 B, fsync / group sync", load: synced(load(64, 10, 200)), floor: floor.SyncGroup, three: true, atBest: 0.6},
 	}
 }
 

@@ -3,6 +3,7 @@ package compare
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/whippet-mq/whippet/tools/floor"
+	"github.com/whippet-mq/whippet/tools/local"
 	"github.com/whippet-mq/whippet/tools/process"
 )
 
@@ -45,8 +47,57 @@ func startServer(bin, dir string) (*target, error) {
 	return &target{s.Address(), s.Pid(), "http://" + ops, func() { _ = s.Kill() }}, nil
 }
 
-func startFloor(bin, dir string, sync floor.Sync) (*target, error) {
-	cmd := exec.Command(bin, "--dir", filepath.Join(dir, "floor"), "--sync", string(sync))
+// startNodes starts a cluster of three all-role nodes; the target is the one that leads everything at first.
+func startNodes(ctx context.Context, bin, dir string) (*target, error) {
+	c, err := local.Make(filepath.Join(dir, "cluster"), local.Plan{
+		Bin: filepath.Dir(bin), AllRole: 3, Env: map[string]string{"WHIPPET_LOG_LEVEL": "warn"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	stop := func() {
+		for _, m := range c.Members {
+			_ = c.Kill(m)
+		}
+	}
+	if err := c.Up(ctx); err != nil {
+		stop()
+		return nil, err
+	}
+	p := c.Process(c.Members[0])
+	return &target{p.TCP, p.Pid, "http://" + p.Ops, stop}, nil
+}
+
+// startQuorum starts the floor as three processes that answer for each other.
+func startQuorum(bin, dir string, sync floor.Sync) (*target, error) {
+	var backups []*target
+	stop := func() {
+		for _, b := range backups {
+			b.stop()
+		}
+	}
+	args := []string{"--backups"}
+	for i := range 2 {
+		b, err := startFloor(bin, filepath.Join(dir, strconv.Itoa(i)), sync, "--backup")
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		backups = append(backups, b)
+		args = append(args, b.address)
+	}
+	first, err := startFloor(bin, dir, sync, args[0], strings.Join(args[1:], ","))
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	alone := first.stop
+	first.stop = func() { alone(); stop() }
+	return first, nil
+}
+
+func startFloor(bin, dir string, sync floor.Sync, more ...string) (*target, error) {
+	cmd := exec.Command(bin, append([]string{"--dir", filepath.Join(dir, "floor"), "--sync", string(sync)}, more...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
