@@ -17,8 +17,8 @@ func (m *member) perform() {
 	for i := range out.Append {
 		m.append(&out.Append[i])
 	}
-	if out.Lost != 0 {
-		m.w.count("ops given up")
+	if out.Lost != 0 || out.Salvaged {
+		m.w.count("log salvaged")
 		m.history.reportedLoss(m, out.Lost)
 	}
 	if out.Role.Changed {
@@ -193,9 +193,8 @@ func (m *member) fetchState(t vsr.Transfer) {
 	m.w.count("transfer wanted")
 	m.transfers++
 	number, donor := m.transfers, m.w.nodes[m.spec.Members[t.From]]
-	links := m.w.network.links
 	reachable := func() bool {
-		return donor.condition == running && donor.members[m.group] != nil && links[m.n.id][donor.id].cuts == 0 && links[donor.id][m.n.id].cuts == 0
+		return donor.condition == running && donor.members[m.group] != nil && m.w.network.open(m.n.id, donor.id)
 	}
 	fail := func() {
 		if m.transfers == number {

@@ -93,7 +93,7 @@ func (h *history) acceptLoss(m *member) {
 	}
 	h.w.count("loss accepted")
 	if !h.lossReported && !h.solo() {
-		h.w.count("loss without a report")
+		h.fail(m, "N4", "%d committed ops from %d on are lost, and nobody said so", uint64(len(h.ops))-h.gone+1, h.gone)
 	}
 	if h.w.trace.loud() {
 		h.w.trace.say("group %d: %d committed ops from %d on are lost", h.group, uint64(len(h.ops))-h.gone+1, h.gone)
@@ -109,7 +109,7 @@ func (h *history) acceptLoss(m *member) {
 	h.gone = 0
 }
 
-// reportedLoss notes that the core told of ops the members gave up.
+// reportedLoss notes that the core told of a log that may lack its end, and of ops that are known to.
 func (h *history) reportedLoss(m *member, ops uint64) {
 	h.lossReported = true
 	if h.w.trace.loud() {

@@ -74,7 +74,7 @@ func (h *history) sent(m *member, s *vsr.Send, frame []byte) {
 // speaks checks that the disk holds the view, and the log view, that a frame names (S9).
 func (h *history) speaks(m *member, view, logView uint32) {
 	saved := &m.n.disk.votes[h.group]
-	if !saved.known && !m.spec.metadata() || saved.view < view || saved.logView < logView {
+	if !saved.known && !m.flagged || saved.view < view || saved.logView < logView {
 		h.fail(m, "S9", "speaks in view %d/%d, its disk has %d/%d", view, logView, saved.view, saved.logView)
 	}
 	life := &h.lives[m.n.id]

@@ -187,8 +187,8 @@ func (w *World) damage(n *node, s *stream) {
 	w.after(s.about(w.config.Restart), n.boot)
 }
 
-// wipe takes a node's disk. Its metadata member comes back empty, its partition members never: a new
-// disk is a new node id.
+// wipe takes a node's disk. Its metadata member comes back empty. Its partition members do so too where the
+// node is one of a fixed roster; elsewhere a new disk is a new node id, and they never come back.
 func (w *World) wipe(n *node, s *stream) {
 	if !n.up() || !w.maySuffer(n) || !w.everyGroupHas(3) {
 		return
@@ -198,15 +198,21 @@ func (w *World) wipe(n *node, s *stream) {
 			return
 		}
 	}
+	w.loseDisk(n, s.chance(0.5))
+	w.after(s.about(w.config.Restart), n.boot)
+}
+
+// loseDisk ends a node and leaves it an empty disk; roster says whether it keeps its place.
+func (w *World) loseDisk(n *node, roster bool) {
 	n.end(killed)
 	w.count("wiped")
+	n.roster = roster
 	for group := range w.config.Groups {
 		n.disk.logs[group], n.disk.votes[group], n.disk.damaged[group] = groupLog{}, savedVote{}, 0
-		n.gone[group] = !w.config.Groups[group].metadata()
+		n.gone[group] = !roster && !w.config.Groups[group].metadata()
 		w.history[group].wiped(n)
 	}
 	n.disk.pending, n.disk.written = nil, 0
 	n.disk.session = session{epoch: firstEpoch, syncedEpoch: firstEpoch}
 	w.lookForLoss()
-	w.after(s.about(w.config.Restart), n.boot)
 }

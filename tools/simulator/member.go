@@ -72,7 +72,7 @@ func (m *member) bootRecord() vsr.Boot {
 	switch {
 	case len(m.spec.Members) == 1:
 		boot.State = vsr.Whole
-	case !vote.known && m.spec.metadata():
+	case !vote.known && (m.spec.metadata() || m.n.roster):
 		boot.State = vsr.Empty
 	case !vote.known:
 		boot.State = vsr.Born

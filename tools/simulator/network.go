@@ -148,6 +148,9 @@ func (n *network) part(side uint32, oneWay bool, duration uint64) {
 	}
 }
 
+// open reports whether two nodes can talk.
+func (n *network) open(a, b int) bool { return n.links[a][b].cuts == 0 && n.links[b][a].cuts == 0 }
+
 // heal ends every cut and every frame fault.
 func (n *network) heal() {
 	n.calm = true

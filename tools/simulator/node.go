@@ -24,6 +24,7 @@ type node struct {
 	started   vsr.Tick
 	members   []*member // by group index, nil where the node is no member
 	retired   bool      // it never starts again
+	roster    bool      // it lost its disk and kept its place in all groups
 	gone      []bool    // by group: this member is lost for ever, with its disk
 	inbox     []func()  // what waits while the process is paused
 	heart     heart

@@ -70,8 +70,30 @@ func (h *heart) ring(at pulse.Tick) {
 		h.n.later(h.n.clock.until(vsr.Tick(at)), func() {
 			if h.wake == wake {
 				h.step(pulse.Input{Kind: pulse.InputTick})
+				h.askViews()
 			}
 		})
+	}
+}
+
+// askViews asks the other members of partitions that lost their disk in which views they are (rule D9). Who
+// lost its own does not say.
+func (h *heart) askViews() {
+	n := h.n
+	for group, m := range n.members {
+		if m == nil || !m.core.Lost() || m.spec.metadata() || !n.random.chance(0.3) {
+			continue
+		}
+		for index, id := range m.spec.Members {
+			other := n.w.nodes[id]
+			if id == n.id || !n.w.network.open(n.id, id) || other.condition != running || other.members[group] == nil || other.members[group].core.Lost() {
+				continue
+			}
+			view := other.members[group].core.View()
+			n.later(n.random.between(millisecond, 100*millisecond), func() {
+				m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(view)})
+			})
+		}
 	}
 }
 

@@ -247,16 +247,20 @@ func TestSuspectDoesNotDeny(t *testing.T) {
 	s.settle()
 }
 
-// A wiped metadata member comes back empty and becomes whole, its partition members never return
-// (design-arguments 10).
+// A wiped member comes back empty and becomes whole. Where a new disk is a new node, the partition members
+// of the old one never return (design-arguments 10).
 func TestWipedMember(t *testing.T) {
-	s := stage(t, 3)
-	s.wipe(s.nodes[1], newStream(1, "wipe"))
-	s.run(second)
-	m := s.nodes[1].members[metadata]
-	if s.counts["wiped"] != 1 || s.nodes[1].members[partition] != nil {
-		t.Fatal("the disk was not wiped")
+	for _, roster := range []bool{false, true} {
+		s := stage(t, 3)
+		s.loseDisk(s.nodes[1], roster)
+		s.nodes[1].boot()
+		m := s.nodes[1].members
+		if (m[partition] != nil) != roster {
+			t.Fatalf("roster %v, partition member %v", roster, m[partition])
+		}
+		s.within(3*second, "the members are whole", func() bool {
+			return !m[metadata].inDoubt() && m[metadata].log.head() > 0 && (!roster || !m[partition].inDoubt() && m[partition].log.head() > 0)
+		})
+		s.settle()
 	}
-	s.within(3*second, "the member is whole", func() bool { return !m.inDoubt() && m.log.head() > 0 })
-	s.settle()
 }

@@ -25,7 +25,7 @@ func TestProfiles(t *testing.T) {
 		"adoption", "adoption of headers", "truncate", "view started", "vote", "dvc whole", "dvc flagged", "isolated", "member dead",
 		"boot whole", "boot born", "boot suspect", "boot empty", "boot with a damaged entry", "wiped", "sync failed", "trimmed",
 		"prepares refused by the disk", "hand over asked", "repair served", "range evicted", "transfer wanted", "transfer installed",
-		"transfer failed", "committed ops lost by power cuts", "loss accepted", "answered", "answered from the client table",
+		"transfer failed", "committed ops lost by power cuts", "loss accepted", "log salvaged", "answered", "answered from the client table",
 		"refused: pipeline full", "refused: client in flight", "refused: write failed", "refused: view change",
 		"fault frame", "fault group", "suffix refused", "ping refused", "frame without a meaning", "node left dead",
 	}

@@ -24,11 +24,6 @@ var Table = []Mutation{
 	{"an own entry counts as the view's without its identity", core, []Change{
 		{"return own != nil && h != nil && own.Checksum == h.Checksum", "return own != nil && h != nil"},
 	}, "liveness", 300},
-	{"neither identity nor parent of a repaired entry are compared", core, []Change{
-		{"\treturn h.View == r.view\n", "\treturn true\n"},
-		{"\t\treturn want.Checksum == h.Checksum\n", "\t\treturn true\n"},
-		{"\tcase !r.tail.precedes(h):", "\tcase false:"},
-	}, "liveness", 300},
 	{"flagged votes count", core, []Change{
 		{"if !reports[i].Suspect {", "if i >= 0 {"},
 	}, "power", 300},
@@ -50,9 +45,6 @@ var Table = []Mutation{
 	{"headers of a view are not stored before its number is voted with", core, []Change{
 		{"missing := p.head > r.tail.head && p.newer && !p.stored", "missing := false"},
 	}, "liveness", 1000},
-	{"a log view is voted with before its log is held", core, []Change{
-		{"if !r.store(out) || r.storing || r.held < r.tail.head {", "if !r.store(out) || r.storing {"},
-	}, "power", 1000},
 	{"the cut of an adoption reaches below the commit point", core, []Change{
 		{"\tif op <= r.committed {\n\t\treturn r.matched(r.committed)", "\tif op <= r.committed {\n\t\treturn r.matched(max(r.committed, 1) - 1)"},
 	}, "liveness", 300},
@@ -71,12 +63,6 @@ var Table = []Mutation{
 	{"a restarted primary goes on in its view", core, []Change{
 		{"\tr.status = statusRecovering\n\tr.doubt = b.Lost\n", "\tif r.leader() != r.group.Self {\n\t\tr.status = statusRecovering\n\t}\n\tr.doubt = b.Lost\n"},
 	}, "safety", 100},
-	{"promises of the life before are not kept", core, []Change{
-		{"r.now < r.rejoin.started+lifeBeforeVote:", "false:"},
-	}, "safety", 2000},
-	{"members leave a view whose primary they hear", core, []Change{
-		{"\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn false\n", "\t\treturn r.rejoin.probes >= probesBeforeVote\n\t}\n\treturn true\n"},
-	}, "safety", 2000},
 	{"a new primary answers before it has what it inherited", core, []Change{
 		{"return r.Primary() && r.applied >= r.start }", "return r.Primary() }"},
 	}, "safety", 1000},
