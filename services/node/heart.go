@@ -27,7 +27,6 @@ type heart struct {
 
 	mu    sync.Mutex
 	pulse *pulse.Pulse
-	in    pulse.Input
 	out   pulse.Output
 	body  wire.PingBody
 	frame []byte

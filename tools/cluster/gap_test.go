@@ -101,22 +101,22 @@ func (w *gapWorld) strike(b blow) {
 	l := w.load(victim)
 	l.start(w.t)
 	before := time.Now()
-	time.Sleep(w.window)
+	elapse(w.window)
 	during := time.Now()
 	if b.stops {
 		w.signal(victim, syscall.SIGSTOP)
-		time.Sleep(2 * w.window)
+		elapse(2 * w.window)
 		w.signal(victim, syscall.SIGCONT)
 	} else {
 		l.strikeDoor(victim)
 		if err := w.cluster.Kill(victim); err != nil {
 			w.t.Fatal(err)
 		}
-		time.Sleep(2 * w.window)
+		elapse(2 * w.window)
 		again(w.t, w.cluster, victim)
 	}
 	after := time.Now()
-	time.Sleep(w.window)
+	elapse(w.window)
 	end := time.Now()
 	l.still()
 	for _, kind := range l.kinds() {

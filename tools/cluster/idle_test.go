@@ -48,9 +48,9 @@ func TestIdlePartitions(t *testing.T) {
 	}
 	h := watchHiccups()
 	idle := func(what string) {
-		time.Sleep(wait) // what making and touching them left behind
+		elapse(wait) // what making and touching them left behind
 		from, began := usages(t, c), time.Now()
-		time.Sleep(wait)
+		elapse(wait)
 		to, took := usages(t, c), time.Since(began)
 		t.Logf("%-9s %-14s %10s %10s %14s", "idle", "", "CPU", "memory", "per partition")
 		for _, m := range c.Members {

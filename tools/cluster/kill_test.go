@@ -126,7 +126,7 @@ func load(t *testing.T, c *local.Cluster, o verify.Options) *loaded {
 // pause lets the load run for a random time of up to most milliseconds: the moment of a kill is the
 // point of these tests.
 func (l *loaded) pause(most int64) {
-	time.Sleep(time.Duration(l.random.Int64N(most)) * time.Millisecond)
+	elapse(time.Duration(l.random.Int64N(most)) * time.Millisecond)
 }
 
 // check reads everything back while nothing is written.

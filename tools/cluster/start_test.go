@@ -37,7 +37,7 @@ func TestStart(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !together && i%2 == 0 {
-					time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+					elapse(time.Duration(random.IntN(100)) * time.Millisecond)
 				}
 			}
 			first := firstLogin(t, c, begun)

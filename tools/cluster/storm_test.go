@@ -81,7 +81,7 @@ func stormOnce(t *testing.T, c *local.Cluster, what string, meanwhile func()) {
 		addresses = append(addresses, c.Process(d).TCP)
 	}
 	before := time.Now()
-	time.Sleep(500 * time.Millisecond)
+	elapse(500 * time.Millisecond)
 	begun := time.Now()
 	took := loginsElsewhere(t, addresses, meanwhile)
 	end := time.Now()
