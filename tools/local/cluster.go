@@ -42,11 +42,16 @@ type Plan struct {
 	FrontDoor int               // front-doors
 	AllRole   int               // nodes with all roles; then nothing else
 	BasePort  int               // first port of a range; 0: free ports
+	Hosts     []string          // address of each member, metadata replicas first, then as above; nil: loopback. Needs BasePort
 	Env       map[string]string // settings of every process, over those the cluster needs
 }
 
 // Cluster is a cluster in a directory.
 type Cluster struct {
+	// Within runs the start of a member where its process shall live: a network namespace, for one, is
+	// that of the thread that starts a process. It is not kept in the directory. nil: here.
+	Within func(m Member, start func() error) error `json:"-"`
+
 	dir     string
 	Bin     string            `json:"bin"`
 	Secret  string            `json:"secret"`
@@ -59,6 +64,7 @@ type Cluster struct {
 type Member struct {
 	Role    Role              `json:"role"`
 	ID      int               `json:"id"`
+	Host    string            `json:"host,omitempty"`    // empty: loopback
 	Replica string            `json:"replica,omitempty"` // replica plane; fixed for the members others must know
 	Ports   map[string]string `json:"ports,omitempty"`   // fixed listeners of all-role nodes, by name
 }
@@ -94,6 +100,9 @@ func Make(dir string, p Plan) (*Cluster, error) {
 		count int
 	}{{Metadata, p.Metadata}, {Partition, p.Partition}, {FrontDoor, p.FrontDoor}, {AllRole, p.AllRole}} {
 		for id := range group.count {
+			if len(p.Hosts) > 0 {
+				ports.host = p.Hosts[len(c.Members)]
+			}
 			m, err := ports.member(group.role, id)
 			if err != nil {
 				return nil, err
@@ -111,6 +120,8 @@ func Make(dir string, p Plan) (*Cluster, error) {
 func (p *Plan) check() error {
 	services := p.Metadata + p.Partition + p.FrontDoor
 	switch {
+	case len(p.Hosts) > 0 && (p.BasePort == 0 || len(p.Hosts) != services+p.AllRole):
+		return fmt.Errorf("%d hosts for %d members: each needs one, and a base port, for ports there cannot be tried", len(p.Hosts), services+p.AllRole)
 	case p.AllRole > 0 && services > 0:
 		return errors.New("a cluster has either services or all-role nodes")
 	case p.AllRole > 0:

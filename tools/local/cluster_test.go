@@ -131,3 +131,37 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+func TestMembersWithAddressesOfTheirOwn(t *testing.T) {
+	c := make3(t, Plan{AllRole: 2, BasePort: 7000, Hosts: []string{"192.0.2.1", "192.0.2.2"}})
+	m := c.Members[1]
+	for name, want := range map[string]string{
+		"IGGY_CLUSTER_NODES_0_IP": "192.0.2.1", "IGGY_CLUSTER_NODES_1_IP": "192.0.2.2",
+		"WHIPPET_OPS_ADDRESS": "192.0.2.2:0", "IGGY_TCP_ADDRESS": "192.0.2.2:7006",
+	} {
+		if got := value(c, m, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	c = make3(t, Plan{Metadata: 1, Partition: 1, FrontDoor: 1, BasePort: 7000, Hosts: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}})
+	if got := value(c, c.Members[1], "WHIPPET_SERVICE_ADDRESS"); got != "192.0.2.2:0" {
+		t.Error(got)
+	}
+	for name, p := range map[string]Plan{
+		"one host too few": {AllRole: 2, BasePort: 7000, Hosts: []string{"192.0.2.1"}},
+		"free ports":       {AllRole: 1, Hosts: []string{"192.0.2.1"}},
+	} {
+		if _, err := Make(t.TempDir(), p); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestMembersStartWithin(t *testing.T) {
+	c := make3(t, Plan{AllRole: 1})
+	wanted := errors.New("not here")
+	c.Within = func(m Member, start func() error) error { return wanted }
+	if err := c.Start(c.Members[0]); !errors.Is(err, wanted) {
+		t.Error(err)
+	}
+}

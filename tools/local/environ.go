@@ -16,7 +16,7 @@ func (c *Cluster) environ(m Member) []string {
 		"IGGY_SYSTEM_PATH":       c.Data(m),
 		"IGGY_ROOT_USERNAME":     "iggy",
 		"IGGY_ROOT_PASSWORD":     "iggy",
-		"WHIPPET_OPS_ADDRESS":    "127.0.0.1:0",
+		"WHIPPET_OPS_ADDRESS":    m.at(0),
 		"WHIPPET_CLUSTER_SECRET": c.Secret,
 	}
 	switch m.Role {
@@ -54,11 +54,11 @@ func (c *Cluster) service(m Member, settings map[string]string) {
 		settings["WHIPPET_REPLICA_ADDRESS"] = m.Replica
 		settings["WHIPPET_SERVICE_ADDRESS"] = net.JoinHostPort(host, following(port))
 	case Partition:
-		settings["WHIPPET_REPLICA_ADDRESS"] = "127.0.0.1:0"
-		settings["WHIPPET_SERVICE_ADDRESS"] = "127.0.0.1:0"
+		settings["WHIPPET_REPLICA_ADDRESS"] = m.at(0)
+		settings["WHIPPET_SERVICE_ADDRESS"] = m.at(0)
 	case FrontDoor:
 		for _, name := range listeners {
-			settings["IGGY_"+strings.ToUpper(name)+"_ADDRESS"] = "127.0.0.1:0"
+			settings["IGGY_"+strings.ToUpper(name)+"_ADDRESS"] = m.at(0)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (c *Cluster) allRole(m Member, settings map[string]string) {
 	for i, other := range c.Members {
 		prefix := fmt.Sprintf("IGGY_CLUSTER_NODES_%d_", i)
 		settings[prefix+"NAME"] = fmt.Sprintf("node-%d", other.ID)
-		settings[prefix+"IP"] = "127.0.0.1"
+		settings[prefix+"IP"] = other.host()
 		settings[prefix+"REPLICA_ID"] = fmt.Sprint(other.ID)
 		_, settings[prefix+"PORTS_TCP_REPLICA"], _ = net.SplitHostPort(other.Replica)
 		for _, name := range listeners {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -14,22 +15,23 @@ var listeners = []string{"tcp", "quic", "http", "websocket"}
 // all are handed out, so that none is given twice.
 type ports struct {
 	next int
+	host string // "": loopback
 	held []net.Listener
 }
 
 // member plans a process with the ports that others must know before it runs.
 func (p *ports) member(role Role, id int) (m Member, err error) {
-	m = Member{Role: role, ID: id}
+	m = Member{Role: role, ID: id, Host: p.host}
 	switch role {
 	case Metadata:
-		m.Replica, err = p.pair()
+		m.Replica, err = p.pair(m)
 	case AllRole:
-		if m.Replica, err = p.one(); err != nil {
+		if m.Replica, err = p.one(m); err != nil {
 			return m, err
 		}
 		m.Ports = map[string]string{}
 		for _, name := range listeners {
-			if m.Ports[name], err = p.one(); err != nil {
+			if m.Ports[name], err = p.one(m); err != nil {
 				return m, err
 			}
 		}
@@ -37,10 +39,10 @@ func (p *ports) member(role Role, id int) (m Member, err error) {
 	return m, err
 }
 
-func (p *ports) one() (string, error) {
+func (p *ports) one(m Member) (string, error) {
 	if p.next > 0 {
 		p.next++
-		return loopback(p.next - 1), nil
+		return m.at(p.next - 1), nil
 	}
 	l, err := listen()
 	if err != nil {
@@ -69,10 +71,10 @@ func listen() (l net.Listener, err error) {
 
 // pair is a port whose successor is free too: a metadata replica serves the replica plane on the first,
 // the service plane on the second.
-func (p *ports) pair() (string, error) {
+func (p *ports) pair(m Member) (string, error) {
 	if p.next > 0 {
 		p.next += 2
-		return loopback(p.next - 2), nil
+		return m.at(p.next - 2), nil
 	}
 	for range 100 {
 		first, err := listen()
@@ -96,4 +98,9 @@ func (p *ports) release() {
 	}
 }
 
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func loopback(port int) string { return Member{}.at(port) }
+
+// at is a listener of a member; of port 0, one it finds by itself.
+func (m Member) at(port int) string { return net.JoinHostPort(m.host(), strconv.Itoa(port)) }
+
+func (m Member) host() string { return cmp.Or(m.Host, "127.0.0.1") }

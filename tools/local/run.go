@@ -80,7 +80,11 @@ func (c *Cluster) Start(m Member) error {
 	cmd := exec.Command(filepath.Join(c.Bin, m.Role.binary()))
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = c.environ(m), log, log, c.home(m)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	start := cmd.Start
+	if c.Within != nil {
+		start = func() error { return c.Within(m, cmd.Start) }
+	}
+	if err := start(); err != nil {
 		return err
 	}
 	go func() { _ = cmd.Wait() }() // no zombie while this process lives
