@@ -149,7 +149,8 @@ func (e *Engine) writeCheckpoint(s *snapshot) error {
 
 // Checkpoint writes a checkpoint while nothing else runs: before Start and after the last turn.
 func (e *Engine) Checkpoint() error {
-	s := e.Loop.image(e.journal.Position())
+	e.Loop.reached, e.Loop.newest = e.journal.Position(), e.journal.Position() // a restart writes by itself
+	s := e.Loop.image(e.Loop.reached)
 	err := e.write(s)
 	s.done(err)
 	return err

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -285,6 +286,25 @@ func TestInstallDuringAFailure(t *testing.T) {
 	n.complete()
 	if g.Applied() != 5 || g.failed != 0 {
 		t.Fatalf("applied %d, failed %d", g.Applied(), g.failed)
+	}
+}
+
+// What a restart writes by itself is below the next checkpoint too: the log does not go back.
+func TestCheckpointBehindARestart(t *testing.T) {
+	c := newCluster(t, 1, 3, 1, vsr.Policy{Synced: true})
+	c.run(500_000)
+	c.mustWrite(1)
+	n := c.nodes[0]
+	n.stop(false)
+	n.broken = true // a truncate record, and a checkpoint
+	n.start()
+	failed := errors.New("not written")
+	n.engine.Do(func() { n.engine.afterCheckpoint(func(err error) { failed = err }) })
+	for range 5 {
+		n.engine.Step()
+	}
+	if failed != nil {
+		t.Fatal(failed)
 	}
 }
 
