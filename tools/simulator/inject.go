@@ -119,6 +119,7 @@ func (w *World) trim(n *node, s *stream) {
 	if n.condition != running || m == nil {
 		return
 	}
+	m.core.Trim()
 	stable := &n.disk.logs[m.group]
 	op := min(m.state.op, stable.head())
 	op -= min(op, s.below(30))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-var seeds = flag.Uint64("seeds", 250, "seeds of each profile")
+var seeds = flag.Uint64("seeds", 300, "seeds of each profile")
 
 // TestProfiles runs the first seeds of every profile. Every fault strikes and every path is taken: a check
 // that nothing reaches checks nothing.
