@@ -46,6 +46,9 @@ func (s *Session) answered() action {
 		if s.mayRepeat() {
 			return s.repeatLater()
 		}
+		if s.open { // the last refusal says nothing of the attempts before
+			s.call.Status = wire.CodeTransientNotCommitted
+		}
 	}
 	s.decided = true
 	return s.judge(s)

@@ -147,6 +147,32 @@ func TestRepeatAfterUnknownOutcome(t *testing.T) {
 	}
 }
 
+// An outcome that was open once stays open, whatever a later attempt is refused with: the client must not take
+// its send for one that was not executed, and its repeat keeps the number.
+func TestOpenOutcomeStaysOpen(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	w.parts.answer(func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || len(w.parts.writes) > 2 {
+			return false
+		}
+		call.Status, call.Reason = wire.CodeTransientNotCommitted, link.ReasonViewChange
+		if len(w.parts.writes) == 2 {
+			call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonDiskFull // is not repeated
+		}
+		return true
+	})
+	body := sendBody(t, "s", "t", toPartition0, "m")
+	if a := c.call(wire.OpSendMessages, 0, body); a.Status != wire.CodeTransientNotCommitted {
+		t.Errorf("status %v", a.Status)
+	}
+	c.ok(c.call(wire.OpSendMessages, 0, body))
+	if got, want := w.parts.numbers(), []uint64{1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("numbers %v, want %v", got, want)
+	}
+}
+
 // The repeat of a send whose partition the server chose goes to that partition: another one would
 // not recognise it.
 func TestRepeatOfABalancedSend(t *testing.T) {
