@@ -17,6 +17,7 @@ import (
 const (
 	askAgain  = time.Second // without an answer
 	maxStalls = 5           // silences in a row before the peer is given up
+	maxWaits  = 1200        // answers that a state is not ready yet: terabytes may have to be hashed
 )
 
 // Errors of Fetch.
@@ -136,15 +137,17 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 	q := wire.RequestStateTransferHeader{Preamble: f.preamble(wire.CommandRequestStateTransfer), Nonce: f.nonce, Group: f.group}
 	var h wire.Header
 	q.Put(h[:])
-	for range maxStalls {
+	for stalls, waits := 0, 0; waits < maxWaits; {
 		f.client.config.Send(f.node, &h, nil)
 		answer, err := f.next(ctx)
-		if errors.Is(err, ErrSilent) {
+		if errors.Is(err, ErrSilent) && stalls < maxStalls-1 {
+			stalls++
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
+		stalls = 0
 		var target wire.StateTransferTargetHeader
 		switch err := target.Decode(answer.header[:]); {
 		case err != nil:
@@ -152,6 +155,7 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 		case !target.Available && !target.Transient:
 			return nil, ErrUnavailable
 		case !target.Available:
+			waits++
 			if err := pause(ctx); err != nil {
 				return nil, err
 			}
@@ -165,7 +169,7 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 		}
 		return list, nil
 	}
-	return nil, ErrSilent
+	return nil, ErrUnavailable
 }
 
 func pause(ctx context.Context) error {

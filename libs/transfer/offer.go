@@ -61,7 +61,11 @@ func (o *Offer) artifacts() (*artifacts, error) {
 	}}
 	for _, f := range o.Files {
 		h := xxh3.New()
-		if _, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Len), make([]byte, hashBuffer)); err != nil {
+		n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Len), make([]byte, hashBuffer))
+		if err == nil && n < f.Len {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
 			return nil, fmt.Errorf("transfer: segment %d: %w", f.Base, err)
 		}
 		a.list = append(a.list, wire.Artifact{Kind: wire.ArtifactSegmentLog, Frontier: f.Base, Len: uint64(f.Len), Checksum: h.Sum64()})

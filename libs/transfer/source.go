@@ -67,6 +67,7 @@ func (s *Source) Ask(node uint8, q *wire.RequestStateTransferHeader) {
 	case o != nil && o.artifacts != nil:
 		s.offer(k, o)
 	case o != nil: // being built
+		s.decline(k, true)
 	case s.building >= maxBuilding || len(s.offers) >= maxOffers:
 		s.decline(k, true)
 	default:
@@ -93,7 +94,7 @@ func (s *Source) build(k key) {
 	s.building--
 	if o == nil || s.closed {
 		delete(s.offers, k)
-		s.decline(k, true)
+		s.decline(k, s.closed)
 		return
 	}
 	kept := s.offers[k]

@@ -234,10 +234,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		"too old":       {w.state(39), ErrState},
 		"another group": {func() *Offer { h := head(42); h.Group++; h.Checksum = h.Identity(); return &Offer{Head: h} }, ErrState},
-		"none":          {func() *Offer { return nil }, ErrSilent},
+		"none":          {func() *Offer { return nil }, ErrUnavailable},
 		"file fails": {func() *Offer {
 			return &Offer{Head: head(42), Files: []File{{Len: 5, ReaderAt: bytes.NewReader(nil), Closer: io.NopCloser(nil)}}}
-		}, ErrSilent},
+		}, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,6 +249,24 @@ func TestRefusals(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlowOffer: a state of many files takes a while to hash. The peer that works on it says so, and is not
+// given up.
+func TestSlowOffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ready, built := w.state(42, sizes...), 0
+		w.offer = func() *Offer {
+			built++
+			time.Sleep(time.Minute)
+			return ready()
+		}
+		w.mustFetch(t)
+		if built != 1 {
+			t.Errorf("built %d times", built)
+		}
+	})
 }
 
 // TestSilence: a peer that answers nothing is given up in bounded time, and a fetch that is called off
