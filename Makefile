@@ -57,7 +57,7 @@ test-race: ## packages with shared memory under the race detector
 test-poison: ## the same packages with released buffers poisoned
 	@.ci/test poison
 
-test-clients: ## official clients against a server of this tree
+test-clients: ## official clients against a server and clusters of this tree
 	@.ci/test clients
 
 lint: $(GOLANGCI) ## golangci-lint over all modules
