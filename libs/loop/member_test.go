@@ -28,7 +28,7 @@ func (c *cluster) churn(steps int, power bool) {
 		case 0:
 			n := c.nodes[c.rng.IntN(len(c.nodes))]
 			if down := c.down(); n.up && down < (len(c.nodes)-1)/2 {
-				n.stop(power && c.rng.IntN(3) == 0)
+				n.stop(power && c.rng.IntN(3) == 0 && (c.policy.Synced || c.othersWhole(n)))
 			} else if !n.up {
 				n.start()
 			}
@@ -79,6 +79,19 @@ func (c *cluster) churn(steps int, power bool) {
 		}
 		open = keep
 	}
+}
+
+// othersWhole reports whether only n would be suspect after a power cut: in default mode more suspect
+// members than that may have lost what was acknowledged.
+func (c *cluster) othersWhole(n *node) bool {
+	for _, other := range c.nodes {
+		for _, id := range c.groups {
+			if other != n && (!other.up || !other.engine.Loop.Group(id).Settled()) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (c *cluster) down() (n int) {
