@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,6 +76,91 @@ func (l *loaded) whole(t *testing.T, m local.Member) {
 	})
 }
 
+// TestOlderCopy puts an earlier copy of its disk under a member: it must not speak for what it has
+// forgotten.
+func TestOlderCopy(t *testing.T) {
+	forms(t, func(t *testing.T, p local.Plan) {
+		c := start(t, p)
+		l := load(t, c, verify.Options{})
+		l.write(t, 1_000)
+		hosts := holders(c)
+		old, other := hosts[1], hosts[0]
+		if err := c.Kill(old); err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(copied, os.DirFS(c.Data(old))); err != nil {
+			t.Fatal(err)
+		}
+		again(t, c, old)
+		l.write(t, 2_000)
+		if err := c.Kill(old); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(c.Data(old)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(copied, c.Data(old)); err != nil {
+			t.Fatal(err)
+		}
+		again(t, c, old)
+		l.whole(t, old)
+		l.alone(t, other)
+	})
+}
+
+// identical stops the cluster and compares what its members have of each partition, byte by byte.
+func (l *loaded) identical(t *testing.T) {
+	t.Helper()
+	defer l.recorder.Still()()
+	for _, m := range holders(l.cluster) {
+		await(t, "everybody has everything", func() bool { return metric(l.cluster, m, "whippet_partitions_unsettled") == 0 })
+	}
+	if err := l.cluster.Down(); err != nil {
+		t.Fatal(err)
+	}
+	seen, first := map[string][]byte{}, map[string]local.Member{}
+	compared := 0
+	for _, m := range holders(l.cluster) {
+		for name, content := range segments(t, l.cluster.Data(m)) {
+			if before, ok := seen[name]; !ok {
+				seen[name], first[name] = content, m
+			} else if compared++; !bytes.Equal(before, content) {
+				t.Errorf("%s: %d bytes at %s %d, %d bytes at %s %d, not the same", name,
+					len(before), first[name].Role, first[name].ID, len(content), m.Role, m.ID)
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("no segment is there twice: the test tests nothing")
+	}
+	t.Logf("%d segment files compared", compared)
+}
+
+// segments reads the segment files below a data directory, by partition, generation and base offset. The
+// number of a partition's directory says only how often its state was installed.
+func segments(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".log" || strings.Contains(path, "/trash/") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		generation := filepath.Dir(path)
+		partition, _, _ := strings.Cut(filepath.Base(filepath.Dir(generation)), ".")
+		all[filepath.Join(partition, filepath.Base(generation), filepath.Base(path))] = content
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // alone takes another member away: the one that came back is needed for every quorum now. Whatever is
 // written then, and all from before, is there.
 func (l *loaded) alone(t *testing.T, other local.Member) {
@@ -83,6 +171,7 @@ func (l *loaded) alone(t *testing.T, other local.Member) {
 	l.write(t, 1_000)
 	again(t, l.cluster, other)
 	l.check(t)
+	l.identical(t)
 }
 
 // write lets the load run until so many more messages were acknowledged.
