@@ -6,7 +6,6 @@ import (
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
-	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/segment"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -35,8 +34,7 @@ type Partition struct {
 	resetting uint64
 	held      atomic.Bool // a DeleteSegments waits for consumers to pass its segments
 	fence     atomic.Pointer[segment.Damage]
-	seen      atomic.Pointer[metadata.View] // view that wanted was read from
-	wanted    atomic.Uint64                 // purge generation the metadata asks for
+	wanted    atomic.Pointer[wanted] // purge generation, as last looked at
 
 	leading bool   // as counted
 	view    uint32 // of the last role

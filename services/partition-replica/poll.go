@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/whippet-mq/whippet/libs/link"
+	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/segment"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -151,15 +152,27 @@ func (p *Partition) purging() bool {
 	return p.wantedGeneration() > p.log.View().Generation()
 }
 
+// wantedGeneration is the purge generation that the newest metadata asks for. Readers and the loop look at it at
+// the same time: what one of them finds in an older view must not stand for a newer one.
 func (p *Partition) wantedGeneration() uint64 {
-	v := p.replica.follower.View()
-	if p.seen.Load() != v {
-		if _, part, ok := v.PartitionByGroupID(p.id); ok {
-			p.wanted.Store(part.PurgeGeneration)
-		}
-		p.seen.Store(v)
+	v, known := p.replica.follower.View(), p.wanted.Load()
+	if known != nil && known.view == v {
+		return known.generation
 	}
-	return p.wanted.Load()
+	now := &wanted{view: v}
+	if _, part, ok := v.PartitionByGroupID(p.id); ok {
+		now.generation = part.PurgeGeneration
+	} else if known != nil {
+		now.generation = known.generation
+	}
+	p.wanted.Store(now)
+	return now.generation
+}
+
+// wanted is what one view of the metadata asks for.
+type wanted struct {
+	view       *metadata.View
+	generation uint64
 }
 
 // storedOffset answers GetOffset from the replicated table.
