@@ -255,6 +255,7 @@ func (p *Partition) replace(next *Partition) error {
 	}
 	next.former = p.dir
 	next.purged = max(p.purged, next.log.Generation())
+	next.leading, next.view = p.leading, p.view
 	p.group.Machine = next
 	r.adopt(next, p.group)
 	_ = p.log.Close() // readers of its views keep their files
