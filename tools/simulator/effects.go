@@ -230,7 +230,7 @@ func (m *member) fetchState(t vsr.Transfer) {
 func (m *member) install(l groupLog) {
 	m.w.count("transfer installed")
 	d := m.n.disk
-	l.floor = max(l.floor, m.log.floor)
+	l.floor, l.lost = max(l.floor, m.log.floor), m.log.lost
 	l.adopted = d.found(m.group).adopted
 	d.dropGroup(m.group)
 	d.logs[m.group] = l.clone()

@@ -99,8 +99,8 @@ func (m *member) bootRecord() vsr.Boot {
 	return boot
 }
 
-// loseDamaged makes the ops from op on known by their headers only: the log ends below the entry that
-// cannot be read.
+// loseDamaged ends the log below the entry that cannot be read: what follows is known by its headers only,
+// or not at all.
 func (m *member) loseDamaged(op uint64, logView uint32) {
 	_, adopted := m.log.newestAdoption()
 	if op <= m.log.base.Op || op > m.log.head() || adopted > logView || !m.history.heldElsewhere(m.n, op, &m.log) {
@@ -117,9 +117,14 @@ func (m *member) loseDamaged(op uint64, logView uint32) {
 	if m.n.random.chance(0.3) { // its header can not be read either
 		headers[len(headers)-1] = wire.BlankPrepare(op)
 	}
-	m.log.lost = max(m.log.lost, m.log.head())
-	m.log.cut(op)
-	m.log.adopt(adoption{view: logView, headers: headers})
+	if m.n.random.chance(0.5) {
+		m.log.lost = max(m.log.lost, m.log.head())
+		m.log.cut(op)
+		m.log.adopt(adoption{view: logView, headers: headers})
+	} else { // the server says that the log may be short, until it is whole again
+		m.log.cut(op)
+		m.n.disk.votes[m.group].epoch = 0
+	}
 	m.n.disk.dropGroup(m.group)
 	m.n.disk.logs[m.group] = m.log.clone()
 	m.history.damaged(m, op)
