@@ -124,7 +124,7 @@ type NodePorts struct {
 
 // Plane is the listener of the service plane.
 type Plane struct {
-	// Listener for front-doors and metadata followers of other processes. If it is not given and its port is taken, a free port is used.
+	// Listener for front-doors and metadata followers of other processes. If it is not given, a node of a roster listens under its address there; and if the port is taken, a free port is used.
 	Address string `key:"address" own:"" default:"127.0.0.1:9091" form:"hostport"`
 }
 

@@ -85,11 +85,23 @@ func (c *cluster) amongNodes(config *service.Config) {
 		if id == c.self {
 			c.listen, c.host = address, n.IP
 			bindRoster(config, n.Ports)
+			reachable(config, n.IP)
 		} else {
 			c.peers[id] = address
 		}
 	}
 	c.roster = c.metadata
+}
+
+// reachable moves the service plane to where the replica plane of a node listens, unless it was given an
+// address: others are told to find it there.
+func reachable(config *service.Config, host string) {
+	if config.Explicit("service.address") {
+		return
+	}
+	if _, port, err := net.SplitHostPort(config.Service.Address); err == nil {
+		config.Service.Address = net.JoinHostPort(host, port)
+	}
 }
 
 // amongServices: metadata replicas are configured everywhere; they know the partition replicas.
