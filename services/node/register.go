@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"maps"
+	"time"
 
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -28,6 +30,9 @@ func (n *node) register(id *journal.Identity, replica, address string) error {
 	case had != wire.NoNode && got != had:
 		return service.WithExit(service.ExitFailed, partitionreplica.ErrIDLost)
 	}
+	if !reach(n.ending, n.follower, n.registrar.Op()) {
+		return n.ending.Err()
+	}
 	n.log.Info("registered", "node", got, "zone", n.config.Node.Zone, "replica", replica, "service", address)
 	n.cluster.self, id.ID = got, got
 	n.cluster.setOthers(partners(n.follower.View(), got))
@@ -35,6 +40,17 @@ func (n *node) register(id *journal.Identity, replica, address string) error {
 		return nil
 	}
 	return journal.WriteIdentity(n.fs, ".", *id)
+}
+
+// reach returns once the metadata here has op, or false when the process stops before. A replica must not open
+// its partitions earlier: one that the metadata does not know yet would look like one without other members.
+func reach(ending context.Context, f follower, op uint64) bool {
+	for !f.Wait(op, time.Second) {
+		if ending.Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // keepRegistered says that this node is up until it stops.

@@ -107,7 +107,21 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 		p.log, _, _ = segment.Open(r.fs, p.dir+".fenced", r.options(p), segment.State{})
 		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "checkpoint image", Err: err})
 	}
+	if r.unknown(g.Group) {
+		r.log.Warn("partition is in the log and not in the metadata: it is fenced", "group", g.Group)
+		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "metadata", Err: errUnknown})
+	}
 	r.adopt(p, e.Host(r.spec(g.Group), p, g))
+}
+
+var errUnknown = errors.New("partition: nothing is known of its members")
+
+// unknown reports whether nobody can say which members a group has: where the metadata places partitions, one
+// that is missing there must not be taken for a group of one.
+func (r *Replica) unknown(id uint64) bool {
+	v := r.follower.View()
+	_, _, ok := v.PartitionByGroupID(id)
+	return !ok && r.config.Engine.Peers != nil && len(r.config.Roster) <= 1 && !v.DeletedGroup(id)
 }
 
 // hostLost fences the partitions of a loop that the metadata knows and a log with lost records does

@@ -29,7 +29,9 @@ type trio struct {
 	now   vsr.Tick
 	nodes []*member
 	wires []parcel
-	sends uint64 // numbers writes: the same front-door asks all nodes
+	// roster are the nodes that host everything; nil where the metadata says who hosts what.
+	roster []uint8
+	sends  uint64 // numbers writes: the same front-door asks all nodes
 }
 
 type parcel struct {
@@ -49,7 +51,7 @@ type member struct {
 }
 
 func newTrio(t *testing.T, seed uint64) *trio {
-	c := &trio{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: 1}
+	c := &trio{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: 1, roster: []uint8{0, 1, 2}}
 	for i := range uint8(3) {
 		c.nodes = append(c.nodes, &member{trio: c, node: i, mem: vfs.NewMem(seed*10 + uint64(i))})
 	}
@@ -94,7 +96,7 @@ func (m *member) start() {
 		t.Fatal(err)
 	}
 	engine.Owner.Loop = 1
-	w.Replica, err = Open(Config{Node: m.node, Roster: []uint8{0, 1, 2}, Loops: 1, MaxFrame: 64 << 20, MaxOffsets: 4096, Engine: engine}, Deps{
+	w.Replica, err = Open(Config{Node: m.node, Roster: m.trio.roster, Loops: 1, MaxFrame: 64 << 20, MaxOffsets: 4096, Engine: engine}, Deps{
 		FS: m.mem, Follower: w.meta, Pool: buffer.NewPool(256 << 20), Log: log, Registry: prometheus.NewRegistry(),
 		Fatal: func(_ int, err error) { t.Fatalf("node %d ends: %v", m.node, err) },
 	})
@@ -437,5 +439,41 @@ func TestDamagedPartitionIsFetched(t *testing.T) {
 	c.same()
 	if n := m.find(m.group(0)).log.Next(); n != 10 {
 		t.Fatalf("%d of 10 messages", n)
+	}
+}
+
+// A partition in the log that the metadata does not know, here because the metadata is old, is not taken for
+// one without other members: nothing of it is served, and nothing of its log becomes committed.
+func TestUnknownPartitionOfClusterIsFenced(t *testing.T) {
+	c := newTrio(t, 1)
+	c.send(10)
+	c.run(500_000)
+	m, id := c.nodes[0], c.nodes[0].group(0)
+	m.stop(false)
+	for _, name := range m.mem.Files() {
+		if strings.HasPrefix(name, "metadata/") {
+			m.mem.Drop(name)
+		}
+	}
+	c.roster = nil
+	m.start()
+	if p := m.find(id); p == nil || p.fence.Load() == nil {
+		t.Fatal("a partition that nothing is known of takes part")
+	}
+	m.topic(1)
+	call := m.sendCall(0, "alone")
+	if m.Serve(call); call.Status == 0 {
+		t.Fatal("acknowledged by one member of three")
+	}
+	if err := m.engines[0].Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	m.stop(false)
+	c.roster = []uint8{0, 1, 2}
+	m.start()
+	c.send(10)
+	c.same()
+	if n := m.find(id).log.Next(); n != 2 {
+		t.Fatalf("%d of 2 messages", n)
 	}
 }

@@ -38,6 +38,7 @@ type Registrar struct {
 	node wire.Node
 	ask  func(*link.Call)
 	log  hclog.Logger
+	op   uint64
 }
 
 // NewRegistrar registers node, whose ID is the one it had, or wire.NoNode. ask makes a call to the
@@ -65,6 +66,9 @@ func (r *Registrar) Register(ctx context.Context) (uint8, error) {
 	}
 }
 
+// Op is the metadata op of the registration. Whatever was placed on this node before is at or below it.
+func (r *Registrar) Op() uint64 { return r.op }
+
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -88,6 +92,7 @@ func (r *Registrar) try() (uint8, wire.Code) {
 	case err != nil || len(payload) != 1:
 		return 0, wire.CodeTransientNotAccepted
 	}
+	r.op = c.Op
 	return payload[0], 0
 }
 

@@ -38,7 +38,7 @@ func (p *primary) ask(c *link.Call) {
 }
 
 func given(id uint8) func(*link.Call) {
-	return func(c *link.Call) { c.Out = append(wire.AppendSuccess(c.Out), id) }
+	return func(c *link.Call) { c.Out, c.Op = append(wire.AppendSuccess(c.Out), id), 100+uint64(id) }
 }
 
 func rejected(code wire.Code) func(*link.Call) {
@@ -57,9 +57,10 @@ func TestRegister(t *testing.T) {
 		p := &primary{t: t, answers: []func(*link.Call){
 			status(wire.CodeTransientNotAccepted), rejected(wire.CodeInvalidIdentifier), status(wire.CodeInvalidIdentifier), given(7),
 		}}
-		id, err := registrar(p).Register(context.Background())
-		if id != 7 || err != nil || len(p.asked) != 4 {
-			t.Errorf("id %d, %v after %d attempts", id, err, len(p.asked))
+		r := registrar(p)
+		id, err := r.Register(context.Background())
+		if id != 7 || err != nil || len(p.asked) != 4 || r.Op() != 107 {
+			t.Errorf("id %d at op %d, %v after %d attempts", id, r.Op(), err, len(p.asked))
 		}
 		p = &primary{t: t, answers: []func(*link.Call){status(wire.CodeInvalidCommand)}}
 		if _, err := registrar(p).Register(context.Background()); !errors.Is(err, ErrNotTaken) {
