@@ -131,7 +131,7 @@ func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
 		for _, t := range s.Topics() {
 			for _, part := range t.AllPartitions() {
 				id := t.GroupID(&part)
-				if LoopOf(id, loops) != number || r.find(id) != nil {
+				if LoopOf(id, loops) != number || r.find(id) != nil || !r.hosts(r.follower.View(), id) {
 					continue
 				}
 				p := r.newPartition(e, id)

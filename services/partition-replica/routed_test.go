@@ -79,6 +79,19 @@ func (w *world) placed(t *testing.T) uint64 {
 	return topic.GroupID(&p)
 }
 
+// A loop that lost records fences the partitions this node may have had, not those of other nodes.
+func TestLostLogOfOtherNodes(t *testing.T) {
+	w := open(t, vfs.NewMem(1), false)
+	defer w.close()
+	w.topic(1)
+	w.hostFor(w.engines[0], w.group(0))
+	far := w.placed(t)
+	w.hostLost(w.engines[0], 0, 1)
+	if w.find(far) != nil {
+		t.Error("hosts a partition of other nodes")
+	}
+}
+
 // still is a follower that stands.
 type still struct{ view *metadata.View }
 
