@@ -125,7 +125,7 @@ func (r *Replica) Start() {
 	go r.follow()
 	go r.maintain()
 	if r.config.Engine.Peers != nil {
-		r.metrics.unsettled.Set(float64(len(r.partitions))) // until they were looked at
+		r.metrics.unsettled.Set(float64(len(r.partitions) + 1)) // until they were looked at
 		r.gone.Go(r.watchGroups)
 	}
 }

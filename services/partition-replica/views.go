@@ -38,6 +38,9 @@ func (r *Replica) watchGroups() {
 		}
 		hosted = hosted || r.hostLostPartitions()
 		asked, unsettled := r.unsettled()
+		if !hosted {
+			unsettled++ // who knows how many more
+		}
 		r.metrics.unsettled.Set(float64(unsettled))
 		for node, ids := range asked {
 			r.askNode(node, ids)
