@@ -477,3 +477,41 @@ func TestUnknownPartitionOfClusterIsFenced(t *testing.T) {
 		t.Fatalf("%d of 2 messages", n)
 	}
 }
+
+// A partition that is deleted while its state is fetched leaves nothing behind.
+func TestDeletedWhileFetched(t *testing.T) {
+	c := newTrio(t, 1)
+	c.send(100_000)
+	c.run(1_000_000)
+	m, id := c.nodes[1], c.nodes[1].group(0)
+	p := m.find(id)
+	o, _ := c.nodes[0].offer(id, m.node)
+	next := m.newPartition(p.engine, id)
+	next.settleIn(p.home + 1)
+	store := &stage{fs: m.mem, dir: next.dir}
+	for _, f := range o.Files {
+		w, err := store.Create(f.Base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, f.Len)
+		if _, err := f.ReadAt(b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(b); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Close()
+	if err := next.unpack(o.State); err != nil || next.log.Next() != 1 {
+		t.Fatal(err, next.log.Next())
+	}
+	p.engine.Do(func() { m.remove(p) })
+	p.engine.Do(func() { m.install(p, next, o.Head) })
+	c.run(1_000_000)
+	for _, name := range m.mem.Files() {
+		if strings.HasPrefix(name, next.dir) {
+			t.Errorf("%s is left", name)
+		}
+	}
+}

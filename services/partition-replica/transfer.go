@@ -171,7 +171,25 @@ func (t *transfers) fetch(p *Partition, node uint8, above uint64) {
 		return
 	}
 	r.metrics.transfers.Inc()
-	p.engine.Do(func() { p.engine.Install(p.group, fetched.Head, func() error { return p.replace(next) }) })
+	p.engine.Do(func() { r.install(p, next, fetched.Head) })
+}
+
+// install puts next, which was fetched, in the place of p. If nobody wants it any more, its files go: those of
+// a partition that was deleted meanwhile at once, others with the next attempt. Called in a turn.
+func (r *Replica) install(p, next *Partition, head wire.PrepareHeader) {
+	taken := false
+	p.engine.Install(p.group, head, func() error {
+		err := p.replace(next)
+		taken = err == nil
+		return err
+	})
+	if taken {
+		return
+	}
+	_ = next.log.Close()
+	if r.find(p.id) == nil {
+		p.engine.Background(func() error { return r.fs.RemoveAll(next.dir) }, func(err error) { r.fileFailed(p, err) })
+	}
 }
 
 // stage receives the segments of a state in a directory of their own.
