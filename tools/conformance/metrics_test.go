@@ -68,7 +68,10 @@ func TestMetricsOfAClusterPage(t *testing.T) {
 		}
 		return true
 	}
-	for started := time.Now(); !look() && time.Since(started) < readyTime; time.Sleep(untilPause) {
+	again := time.NewTicker(untilPause)
+	defer again.Stop()
+	for started := time.Now(); !look() && time.Since(started) < readyTime; {
+		<-again.C
 	}
 	for _, name := range slices.Sorted(maps.Keys(shown)) {
 		if !known[name] {
