@@ -430,6 +430,32 @@ func TestSendWaitsForItsTopicOnly(t *testing.T) {
 	}
 }
 
+// A purge is answered once the primaries of its partitions know of it: a send through another front-door, which
+// may not know of it yet, would be taken in front of it and go with it.
+func TestPurgeIsKnownWhenAnswered(t *testing.T) {
+	w := startCluster(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 3)
+	var told atomic.Uint64
+	for _, id := range []uint8{11, 12, 13} {
+		w.nodes[id].refusing(func(c *link.Call) bool {
+			if c.Internal == link.InternalFacts {
+				told.Store(c.MetadataOp)
+			}
+			return false
+		})
+	}
+	c.ok(c.call(wire.OpPurgeTopic, 0, wire.TopicTarget{Stream: wire.NamedID("s"), Topic: wire.NamedID("t")}.Append(nil)))
+	if told.Load() != w.meta.View().Op {
+		t.Errorf("purged at op %d, the partitions were told of %d", w.meta.View().Op, told.Load())
+	}
+	told.Store(0)
+	c.ok(c.call(wire.OpPurgeStream, 0, wire.StreamTarget{Stream: wire.NamedID("s")}.Append(nil)))
+	if told.Load() != w.meta.View().Op {
+		t.Errorf("purged at op %d, the partitions were told of %d", w.meta.View().Op, told.Load())
+	}
+}
+
 // A login of the same client elsewhere ends its session here.
 func TestLoginElsewhere(t *testing.T) {
 	w := startCluster(t, nil)

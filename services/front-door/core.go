@@ -57,6 +57,7 @@ func newCore(cfg Config, deps Deps) *Core {
 	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
 	if deps.Router != nil {
 		c.facts.elsewhere = deps.Router.Refused
+		c.facts.op = func() uint64 { return deps.Follower.View().Op }
 	}
 	c.metrics.watch(c)
 	return c

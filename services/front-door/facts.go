@@ -19,6 +19,8 @@ type facts struct {
 	// elsewhere is told that a replica does not lead a group it was asked about; nil when there is no other.
 	elsewhere func(c *link.Call, service link.Service)
 	limit     time.Duration
+	// op is how far the own metadata is: a replica answers once it knows as much. Nil: it always does.
+	op func() uint64
 
 	mu    sync.Mutex
 	asked map[link.Service]*factSource
@@ -148,6 +150,9 @@ func (f *facts) run(service link.Service, round *factRound) {
 		c.Body = binary.LittleEndian.AppendUint64(c.Body, id)
 	}
 	c.Group = round.ids[0]
+	if f.op != nil {
+		c.MetadataOp = f.op()
+	}
 	service.Serve(c)
 	timer := time.NewTimer(f.limit)
 	defer timer.Stop()

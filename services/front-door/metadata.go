@@ -67,7 +67,30 @@ func (s *Session) metadataDone() action {
 	case c.Status != 0:
 		return s.refused(c.Status)
 	}
+	if s.core.deps.Router != nil && (s.header.Operation == wire.OpPurgeTopic || s.header.Operation == wire.OpPurgeStream) {
+		return s.then(actHold, (*Session).purged)
+	}
 	return s.then(actHold, (*Session).metadataReply)
+}
+
+// purged answers once those who lead the purged partitions know of it: what is sent after the reply, through
+// whatever front-door, stands behind the purge there.
+func (s *Session) purged() action {
+	s.groups = s.groups[:0]
+	if s.header.Operation == wire.OpPurgeTopic {
+		q, _ := wire.DecodeTopicTarget(s.body)
+		if topic, code := s.view.Topic(q.Stream, q.Topic); code == 0 {
+			s.groups = appendTopicGroups(s.groups, topic)
+		}
+	} else if q, err := wire.DecodeStreamTarget(s.body); err == nil {
+		if stream := s.view.Stream(q.Stream); stream != nil {
+			s.groups = appendGroups(s.groups, stream)
+		}
+	}
+	if len(s.groups) == 0 {
+		return s.metadataReply()
+	}
+	return s.then(actFacts, (*Session).metadataReply)
 }
 
 func (s *Session) metadataReply() action {
