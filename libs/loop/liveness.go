@@ -252,9 +252,14 @@ func (l *Loop) bereave(b bereaved) {
 // HandOver asks every group led here to go to another member. Called in a turn, before a planned stop.
 func (l *Loop) HandOver() {
 	for _, g := range l.clustered {
-		if g.Primary() && !g.muted() {
-			l.tell(g, vsr.Input{Kind: vsr.InputHandOver})
-		}
+		l.StandDown(g)
+	}
+}
+
+// StandDown asks a group to go to another member if it is led here. Called in a turn.
+func (l *Loop) StandDown(g *Group) {
+	if g.peers != nil && !g.gone && g.Primary() && !g.muted() {
+		l.tell(g, vsr.Input{Kind: vsr.InputHandOver})
 	}
 }
 

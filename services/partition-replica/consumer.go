@@ -114,7 +114,7 @@ func answerEmpty(c *link.Call) {
 // there is no room for are owed: the next completion of an op, or the next second, tries again.
 func (p *Partition) proposeAutoCommits() {
 	p.committing.Store(false)
-	if p.fence.Load() != nil || p.Blocked() {
+	if p.closed() != nil || p.Blocked() {
 		return
 	}
 	for _, s := range p.offsets.pending(nil) {

@@ -94,7 +94,7 @@ func (r *Replica) remove(p *Partition) {
 // messages sent after a purge's reply are kept, by construction.
 func (p *Partition) followMetadata() {
 	want := p.wantedGeneration()
-	if want <= p.purged || p.fence.Load() != nil {
+	if want <= p.purged || p.closed() != nil {
 		return
 	}
 	if p.own(wire.OpPurgeTopic, wire.PartitionPurge{Generation: want}.Append(make([]byte, wire.HeaderSize))) {
@@ -140,7 +140,7 @@ func (p *Partition) runRemoval(removal *segment.Removal) {
 // proposeTrim proposes to remove the sealed segments that retention or a DeleteSegments watermark
 // lets go and no consumer still needs.
 func (p *Partition) proposeTrim(rt segment.Retention) {
-	if p.fence.Load() != nil || p.Blocked() {
+	if p.closed() != nil || p.Blocked() {
 		return
 	}
 	rt.Barrier = segment.NoBarrier

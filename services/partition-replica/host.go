@@ -233,13 +233,16 @@ func (r *Replica) adopt(p *Partition, g *loop.Group) {
 	r.metrics.partitions.Set(float64(n))
 }
 
-// fencePartition takes a damaged partition out of service. Its files stay as they are.
-func (r *Replica) fencePartition(p *Partition, d *segment.Damage) {
-	if p.fence.CompareAndSwap(nil, d) {
-		r.metrics.fenced.Inc()
-		r.log.Error("partition is damaged and fenced: sends are refused, files are kept", "stream", p.stream,
-			"topic", p.topic, "partition", p.number, "file", d.Path, "position", d.Pos, "reason", d.Error())
+// fencePartition takes a damaged partition out of service, one with other members only from offering its state.
+// Its files stay as they are. True: it was not fenced before.
+func (r *Replica) fencePartition(p *Partition, d *segment.Damage) bool {
+	if !p.fence.CompareAndSwap(nil, d) {
+		return false
 	}
+	r.metrics.fenced.Inc()
+	r.log.Error("partition is damaged and fenced: alone it refuses sends, other members lead it; files are kept", "stream", p.stream,
+		"topic", p.topic, "partition", p.number, "file", d.Path, "position", d.Pos, "reason", d.Error())
+	return true
 }
 
 // fileFailed notes a failed background write; the bytes stay in memory and journal. After a failed

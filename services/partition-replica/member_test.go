@@ -515,3 +515,46 @@ func TestDeletedWhileFetched(t *testing.T) {
 		}
 	}
 }
+
+// A primary that can not read what it holds leads no longer: the others have it too. Should it have to lead all
+// the same, it takes what is sent.
+func TestDamagedPrimaryHandsOver(t *testing.T) {
+	c := newTrio(t, 1)
+	for range 3 {
+		c.send(100_000)
+	}
+	c.run(500_000)
+	m := c.primary()
+	p := m.find(m.group(0))
+	for _, name := range m.mem.Files() {
+		if strings.HasPrefix(name, p.dir+"/") && strings.HasSuffix(name, ".log") {
+			m.mem.Corrupt(name, func(b []byte) []byte { b[50_000] ^= 1; return b })
+		}
+	}
+	if call := c.do(m, m.pollCall(plain(1), 0, 1, false)); !call.Status.IsTransient() {
+		t.Fatalf("poll of what is damaged here: %v", call.Status)
+	}
+	c.run(1_000_000)
+	next := c.primary()
+	if next == m {
+		t.Fatal("leads a partition it can not read")
+	}
+	if call := c.do(next, next.pollCall(plain(1), 0, 1, false)); call.Status != 0 || call.OutFrame == nil {
+		t.Fatalf("poll of the next primary: %v", call.Status)
+	}
+	c.send(10)
+	for range 6 {
+		if next = c.primary(); next == m {
+			break
+		}
+		next.engines[0].Do(next.engines[0].Loop.HandOver)
+		c.run(1_000_000)
+	}
+	if next != m {
+		t.Fatal("the damaged member never leads again")
+	}
+	c.send(10)
+	if call := c.do(m, m.pollCall(plain(1), 0, 1, false)); call.Status != wire.CodeCannotReadMessage || c.primary() != m {
+		t.Fatalf("a second poll of what is damaged: %v", call.Status)
+	}
+}

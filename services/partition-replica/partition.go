@@ -55,12 +55,21 @@ type stagedOp struct {
 // after it is stamped after it too.
 func (p *Partition) Blocked() bool {
 	p.followMetadata()
-	return p.fence.Load() == nil && (p.resetting != 0 || p.wantedGeneration() > p.log.Generation())
+	return p.closed() == nil && (p.resetting != 0 || p.wantedGeneration() > p.log.Generation())
+}
+
+// closed is the damage for which a partition takes nothing any more. With other members it goes on: what can not
+// be read here they have, and what comes is as good as theirs.
+func (p *Partition) closed() *segment.Damage {
+	if p.group.Nodes() != nil {
+		return nil
+	}
+	return p.fence.Load()
 }
 
 // Admit implements loop.Machine.
 func (p *Partition) Admit(c *link.Call, prop *loop.Proposal) bool {
-	if d := p.fence.Load(); d != nil {
+	if p.closed() != nil {
 		c.Refuse(wire.CodeCannotSaveMessagesToSegment, link.ReasonNone)
 		return false
 	}

@@ -65,7 +65,7 @@ func (r *Replica) pollView(c *link.Call, p *Partition, req *wire.PollMessagesReq
 		}
 	}
 	if outcome == segment.Empty || plan.Size() == 0 {
-		if p.fence.Load() != nil {
+		if p.closed() != nil {
 			// What stood there is lost or unreadable: an empty success would say that nothing ever did.
 			c.Refuse(wire.CodeCannotReadMessage, link.ReasonNone)
 			return false
@@ -123,7 +123,12 @@ func (r *Replica) pollFailed(c *link.Call, p *Partition, err error) (again bool)
 	}
 	var d *segment.Damage
 	if errors.As(err, &d) {
-		r.fencePartition(p, d)
+		if r.fencePartition(p, d) && p.group.Nodes() != nil { // the next primary has it
+			p.engine.Do(func() { p.engine.Loop.StandDown(p.group) })
+			c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
+			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonViewChange)
+			return false
+		}
 		c.Refuse(wire.CodeCannotReadMessage, link.ReasonNone)
 		return false
 	}
