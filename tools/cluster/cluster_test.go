@@ -84,6 +84,12 @@ func built(t *testing.T) string {
 // start brings a cluster up; it is down again when the test ends.
 func start(t *testing.T, p local.Plan) *local.Cluster {
 	t.Helper()
+	return started(t, p, func(*local.Cluster) {})
+}
+
+// started is start with something to do before anything runs.
+func started(t *testing.T, p local.Plan, prepare func(*local.Cluster)) *local.Cluster {
+	t.Helper()
 	p.Bin = built(t)
 	dir := filepath.Join(*keep, t.Name())
 	if *keep == "" {
@@ -93,6 +99,7 @@ func start(t *testing.T, p local.Plan) *local.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare(c)
 	t.Cleanup(func() {
 		if err := c.Down(); err != nil {
 			t.Error(err)

@@ -7,4 +7,11 @@
 // everything back. With flags the same tests are long campaigns:
 //
 //	go test ./cluster -run TestKill -rounds 50
+//
+// TestBadNetwork puts each member into a network namespace of its own, with a network in between that loses,
+// delays and cuts in one direction or both (network_test.go). Clients stay with one node each and write down
+// what they see (history_test.go, clients_test.go); log_test.go and linear_test.go decide whether that is
+// what people are promised. It needs root, /dev/net/tun and the program ip, and is skipped without:
+//
+//	go test ./cluster -run TestBadNetwork -bad-network 20m
 package cluster

@@ -1,0 +1,99 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// nemesis is a way in which a network between members is bad. Clients reach all nodes all the time, so that
+// they can ask the one that is cut off from the others.
+type nemesis struct {
+	name  string
+	lasts time.Duration
+	act   func(n *network, victim int, others []int, until time.Time)
+}
+
+const (
+	healTime  = 1500 * time.Millisecond // between two
+	flapTime  = 300 * time.Millisecond
+	farDelay  = 100 * time.Millisecond
+	lossShare = 0.05
+	calm      = "0 healthy"
+)
+
+// set is a nemesis that lasts as it is.
+func set(f func(n *network, victim int, others []int)) func(*network, int, []int, time.Time) {
+	return func(n *network, victim int, others []int, until time.Time) {
+		f(n, victim, others)
+		time.Sleep(time.Until(until))
+	}
+}
+
+var (
+	away = nemesis{"away", 3 * time.Second, set(func(n *network, victim int, others []int) {
+		n.set(way{cut: true}, []int{victim}, others)
+		n.set(way{cut: true}, others, []int{victim})
+	})}
+	mute = nemesis{"mute", 3 * time.Second, set(func(n *network, victim int, others []int) {
+		n.set(way{cut: true}, []int{victim}, others)
+	})}
+	deaf = nemesis{"deaf", 3 * time.Second, set(func(n *network, victim int, others []int) {
+		n.set(way{cut: true}, others, []int{victim})
+	})}
+	torn = nemesis{"torn", 3 * time.Second, set(func(n *network, victim int, others []int) { // the third still sees both
+		n.set(way{cut: true}, []int{victim}, others[:1])
+		n.set(way{cut: true}, others[:1], []int{victim})
+	})}
+	flapping = nemesis{"flapping", 5 * time.Second, func(n *network, victim int, others []int, until time.Time) {
+		for cut := true; time.Now().Before(until); cut = !cut {
+			n.set(way{cut: cut}, []int{victim}, others)
+			n.set(way{cut: cut}, others, []int{victim})
+			time.Sleep(flapTime)
+		}
+	}}
+	far = nemesis{"far", 4 * time.Second, set(func(n *network, victim int, others []int) {
+		all := append([]int{victim}, others...)
+		n.set(way{delay: farDelay}, all, all)
+	})}
+	lossy = nemesis{"lossy", 5 * time.Second, set(func(n *network, victim int, others []int) {
+		all := append([]int{victim}, others...)
+		n.set(way{loss: lossShare}, all, all)
+	})}
+)
+
+// course is what happens to a network: phases, each followed by a time in which it is good.
+func course(random *rand.Rand, members int) (all []nemesis, victims []int) {
+	order := random.Perm(members)
+	for _, victim := range order { // whoever leads is away once
+		all, victims = append(all, away), append(victims, victim)
+	}
+	for _, n := range []nemesis{mute, deaf, torn, flapping, far, lossy} {
+		all, victims = append(all, n), append(victims, order[random.IntN(len(order))])
+	}
+	return all, victims
+}
+
+// run goes through a course.
+func (n *network) run(random *rand.Rand, members int, enter func(string), report func(string, ...any)) {
+	nemeses, victims := course(random, members)
+	for i, one := range nemeses {
+		var others []int
+		for node := range members {
+			if node != victims[i] {
+				others = append(others, node)
+			}
+		}
+		n.counted()
+		phase := fmt.Sprintf("%d %s, node %d", i+1, one.name, victims[i])
+		enter(phase)
+		one.act(n, victims[i], others, time.Now().Add(one.lasts))
+		passed, lost := n.counted()
+		report("%-20s %6d packets passed, %5d lost", phase, passed, lost)
+		n.heal()
+		enter(fmt.Sprintf("%d healed", i+1))
+		time.Sleep(healTime)
+	}
+}
