@@ -52,6 +52,12 @@ func (r *replica) current() *metadata.View {
 	return r.view
 }
 
+func (r *replica) show(v *metadata.View) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.view = v
+}
+
 func (r *replica) isolate(isolated bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,10 +79,8 @@ func (g *group) createStream(name string, nodes ...uint8) {
 	g.view, _ = g.view.Apply(&h, body)
 	for _, node := range nodes {
 		r := g.sources[node]
-		r.mu.Lock()
-		r.view = g.view
-		r.mu.Unlock()
 		r.Add(&h, body)
+		r.show(g.view)
 		r.Publish()
 	}
 }
@@ -427,6 +431,32 @@ func TestSourceAfterARestart(t *testing.T) {
 			r.Source = NewSource(cluster, r.current, nil)
 			n.up(1, 64)
 			if !n.client.Wait(1, time.Second) {
+				t.Fatalf("op %d", n.client.View().Op)
+			}
+		})
+	})
+}
+
+// A source that was given a newer state by another member has its followers take it too, although it never
+// applied the ops in between.
+func TestSourceThatIsGivenAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t, 1)
+		run(t, g, func() {
+			n := follow(g, 0, 1)
+			defer n.end()
+			n.up(1, 64)
+			<-n.client.Ready()
+			g.createStream("applied", 1)
+			g.createStream("not applied")
+			g.sources[1].show(g.view)
+			g.sources[1].Publish()
+			time.Sleep(time.Second)
+			if v := n.client.View(); v.Op != 2 || !n.client.Fresh() {
+				t.Fatalf("op %d, vouched for: %v", v.Op, n.client.Fresh())
+			}
+			g.createStream("goes on", 1)
+			if !n.client.Wait(3, time.Second) {
 				t.Fatalf("op %d", n.client.View().Op)
 			}
 		})

@@ -12,6 +12,16 @@ type recent struct {
 // start says that everything up to op was applied before there was a frame.
 func (r *recent) start(op uint64) { r.first, r.last = op+1, op }
 
+// reach notes that op is applied. If its frame never came, the state was taken over from another replica: the
+// range starts anew behind it.
+func (r *recent) reach(op uint64) {
+	if r.first > 0 && op > r.last {
+		clear(r.ring)
+		r.bytes = 0
+		r.start(op)
+	}
+}
+
 // push takes the frame of the op behind last. Any other op starts the range anew.
 func (r *recent) push(op uint64, frame []byte) {
 	if r.ring == nil {

@@ -71,7 +71,7 @@ func NewSource(cluster wire.U128, view func() *metadata.View, current func() boo
 	return &Source{cluster: cluster, view: view, current: current, followed: make(map[*Follower]struct{})}
 }
 
-// Add takes an applied prepare. Nobody is sent it before Publish.
+// Add takes an applied prepare, before view returns what it led to. Nobody is sent it before Publish.
 func (s *Source) Add(h *wire.PrepareHeader, body []byte) {
 	frame := make([]byte, wire.HeaderSize+len(body))
 	served := *h
@@ -87,6 +87,7 @@ func (s *Source) Add(h *wire.PrepareHeader, body []byte) {
 func (s *Source) Publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.recent.reach(s.view().Op)
 	for f := range s.followed {
 		f.serve()
 	}
@@ -96,6 +97,7 @@ func (s *Source) Publish() {
 // called every BeaconEvery.
 func (s *Source) Beat(now time.Time) {
 	s.mu.Lock()
+	s.recent.reach(s.view().Op)
 	for f := range s.followed {
 		f.told = 0
 		f.serve()
