@@ -8,10 +8,11 @@ import (
 // Head is the highest op of the group's log, committed or not. Called in a turn.
 func (g *Group) Head() uint64 { return g.core.Head().Op }
 
-// Hears reports whether so many members answer this one that none of them can have committed without one
-// it hears. A group of one always does. Any goroutine.
-func (g *Group) Hears(now vsr.Tick, e *Echoes) bool {
-	return g.peers == nil || e.reached(g.peers, now)
+// Knows reports whether this member knows what is committed: it has applied all it was told of, and so many
+// members answer it that none of them can have committed without one it hears. A group of one always does. Any
+// goroutine.
+func (g *Group) Knows(now vsr.Tick, e *Echoes) bool {
+	return g.peers == nil || g.peers.status.Load()&statusCurrent != 0 && e.reached(g.peers, now)
 }
 
 // Last is the header of the highest applied op, with op 0 while there is none. Called in a turn.

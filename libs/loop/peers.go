@@ -98,6 +98,7 @@ const (
 	statusLeader  = 32
 	statusPrimary = 1 << 40
 	statusReads   = 1 << 41
+	statusCurrent = 1 << 42
 )
 
 // publish makes view and role visible to other goroutines.
@@ -109,6 +110,9 @@ func (g *Group) publish() {
 		if p.settled >= p.inherited { // what earlier primaries acknowledged is not committed before
 			v |= statusReads
 		}
+	}
+	if g.core.Current() {
+		v |= statusCurrent
 	}
 	if p.status.Load() != v {
 		p.status.Store(v)

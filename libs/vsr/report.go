@@ -15,5 +15,12 @@ func (r *Replica) Deadlocked() bool { return r.election.stuck }
 // acknowledged.
 func (r *Replica) Settled() bool { return r.status == statusNormal && r.state == Whole }
 
+// Current reports whether this member takes part in a view and has applied all it knows to be committed there:
+// a primary what its view inherited too. One that is behind, or asks what the view is, does not.
+func (r *Replica) Current() bool {
+	return r.status == statusNormal && r.settled() && !r.transfer && r.applied >= r.known &&
+		(r.leader() != r.group.Self || r.applied >= r.start)
+}
+
 // Lost reports whether this member came up without log and votes and has not got them back.
 func (r *Replica) Lost() bool { return r.state == Empty }

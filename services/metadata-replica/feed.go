@@ -25,12 +25,12 @@ func (r *Replica) feedOut() {
 }
 
 // knows reports whether this replica knows what is committed, as Config.Current says or, without it, because
-// it hears enough of the other members.
+// it has applied what they told it and hears enough of them.
 func (r *Replica) knows() bool {
 	if r.config.Current != nil {
 		return r.config.Current()
 	}
-	return r.group.Hears(r.engine.Tick(), r.config.Engine.Echoes)
+	return r.group.Knows(r.engine.Tick(), r.config.Engine.Echoes)
 }
 
 // Fresh reports whether this replica knew within feed.FreshFor what is committed: who authorizes from its view
