@@ -153,6 +153,9 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		case !target.Available && !target.Transient:
+			if err := pause(ctx); err != nil { // who needs a state asks on
+				return nil, err
+			}
 			return nil, ErrUnavailable
 		case !target.Available:
 			waits++

@@ -243,8 +243,12 @@ func TestRefusals(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.offer = c.offer
+				started := time.Now()
 				if _, _, err := w.fetch(t, 40); !errors.Is(err, c.want) {
 					t.Errorf("%v, want %v", err, c.want)
+				}
+				if took := time.Since(started); errors.Is(c.want, ErrUnavailable) && (took < askAgain/2 || took > 2*askAgain) {
+					t.Errorf("asked again after %v", took)
 				}
 			})
 		})
