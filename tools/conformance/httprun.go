@@ -54,7 +54,10 @@ func (r *runner) playProfile(dir, profile string, list []*HTTPScenario) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = server.Kill() }()
+	defer func() {
+		_ = server.Kill()
+		_ = os.RemoveAll(dir) // before the next profile needs the room
+	}()
 	if err := server.Start(); err != nil {
 		return err
 	}

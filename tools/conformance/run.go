@@ -166,7 +166,10 @@ func (r *runner) playOwn(dir string, s *Scenario) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = server.Kill() }()
+	defer func() {
+		_ = server.Kill()
+		_ = os.RemoveAll(dir) // clusters fill a disk soon; what counts is in the verdict
+	}()
 	if err := server.Start(); err != nil {
 		return err
 	}
