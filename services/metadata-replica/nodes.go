@@ -33,12 +33,15 @@ type nodes struct {
 	placement Placement
 	since     uint64 // when this member began to lead, µs
 	heard     [256]uint64
+	leaving   [256]bool // an op that forgets the node is on its way, or was applied
 	load      load
 	shortage  shortage
 }
 
 // lead forgets what was known in an earlier term.
-func (n *nodes) lead(now uint64) { n.since, n.heard, n.shortage = now, [256]uint64{}, shortage{} }
+func (n *nodes) lead(now uint64) {
+	n.since, n.heard, n.leaving, n.shortage = now, [256]uint64{}, [256]bool{}, shortage{}
+}
 
 func (n *nodes) alive(id uint8, now uint64) bool {
 	return n.heard[id] > 0 && now < n.heard[id]+aliveFor
@@ -91,7 +94,7 @@ func (r *Replica) admitNode(c *link.Call, p *loop.Proposal) bool {
 		c.Refuse(wire.CodeInvalidIdentifier, link.ReasonNone)
 		return false
 	}
-	r.nodes.heard[id] = r.engine.Now()
+	r.nodes.heard[id], r.nodes.leaving[id] = r.engine.Now(), false
 	*p = proposal(wire.OpRegisterNode, wire.U128{}, noRequest, 0, metadata.LogNode(make([]byte, wire.HeaderSize), q, id))
 	return true
 }
@@ -104,7 +107,7 @@ func (r *Replica) nodeAlive(c *link.Call) {
 		return
 	}
 	known := r.current.Node(q.ID)
-	if known == nil || known.UUID != q.UUID || known.Epoch != q.Epoch || known.Role != q.Role ||
+	if known == nil || r.nodes.leaving[q.ID] || known.UUID != q.UUID || known.Epoch != q.Epoch || known.Role != q.Role ||
 		known.Zone != string(q.Zone) || known.Replica != string(q.Replica) || known.Service != string(q.Service) {
 		c.Refuse(wire.CodeResourceNotFound, link.ReasonNone)
 		return
@@ -143,6 +146,8 @@ func (r *Replica) freePlaces() {
 		return
 	}
 	for _, n := range r.nodes.gone(r.current, r.engine.Now()) {
-		r.own(wire.OpRegisterNode, wire.U128{}, noRequest, metadata.LogNodeGone(make([]byte, wire.HeaderSize), n))
+		if r.own(wire.OpRegisterNode, wire.U128{}, noRequest, metadata.LogNodeGone(make([]byte, wire.HeaderSize), n)) {
+			r.nodes.leaving[n.ID] = true
+		}
 	}
 }

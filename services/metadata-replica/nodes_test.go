@@ -175,6 +175,25 @@ func TestPlacesAreFreed(t *testing.T) {
 	}
 }
 
+// A node that comes back in the very moment its place is freed registers again: nothing is placed under an id
+// that nobody has.
+func TestNodeThatReturnsWhileItIsForgotten(t *testing.T) {
+	r := newRoster(t, 1)
+	n := r.register(node(1, ""))
+	r.now += 2 * goneAfter
+	r.Engine().Do(func() {
+		r.freePlaces()
+		c := link.NewCall()
+		c.Body = n.Append(nil)
+		if r.nodeAlive(c); c.Status != wire.CodeResourceNotFound || r.nodes.alive(n.ID, r.now) {
+			t.Errorf("status %v for a node that is about to be forgotten: partitions are placed on it", c.Status)
+		}
+	})
+	if again := r.register(n); again.ID != n.ID || r.alive(again) != 0 {
+		t.Errorf("registered as %d, was %d", again.ID, n.ID)
+	}
+}
+
 // Copies are spread by load, leaders too, and a node that is down gets nothing.
 func TestPlacement(t *testing.T) {
 	r := newRoster(t, 3)
