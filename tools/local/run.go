@@ -228,12 +228,23 @@ func (c *Cluster) gone(m Member) error {
 	return fmt.Errorf("%s %d does not end", m.Role, m.ID)
 }
 
+// terminate asks a member to end. One that has ended by then needs no asking.
+func (c *Cluster) terminate(m Member) error {
+	if c.pid(m) == 0 {
+		return nil
+	}
+	if err := c.Signal(m, syscall.SIGTERM); err != nil && c.pid(m) != 0 {
+		return err
+	}
+	return nil
+}
+
 // Stop ends a member with SIGTERM, and with SIGKILL if it does not obey.
 func (c *Cluster) Stop(m Member) error {
 	if c.pid(m) == 0 {
 		return nil
 	}
-	if err := c.Signal(m, syscall.SIGTERM); err != nil {
+	if err := c.terminate(m); err != nil {
 		return err
 	}
 	if err := c.gone(m); err != nil {
@@ -247,8 +258,8 @@ func (c *Cluster) Down() error {
 	var errs []error
 	for _, role := range []Role{FrontDoor, AllRole, Partition, Metadata} {
 		for _, m := range c.Members {
-			if m.Role == role && c.pid(m) != 0 {
-				errs = append(errs, c.Signal(m, syscall.SIGTERM))
+			if m.Role == role {
+				errs = append(errs, c.terminate(m))
 			}
 		}
 		for _, m := range c.Members {
