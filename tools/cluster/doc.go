@@ -7,6 +7,13 @@
 // everything back. With flags the same tests are long campaigns:
 //
 //	go test ./cluster -run TestKill -rounds 50
+//	go test ./cluster -run TestGap -gap 3s -v
+//	go test ./cluster -run TestLoginStorm -storm 5000 -v
+//	go test ./cluster -run TestOverload -overload 1000 -v
+//	go test ./cluster -run TestIdlePartitions -partitions 10000 -v
+//
+// The tests that look at times log a table. A lane of pings, which need nothing but their front-door, shows what
+// of it is the machine's doing.
 //
 // TestBadNetwork puts each member into a network namespace of its own, with a network in between that loses,
 // delays and cuts in one direction or both (network_test.go). Clients stay with one node each and write down
