@@ -25,3 +25,7 @@ func (g *Group) Settled() bool { return g.peers == nil || g.core.Settled() }
 // Lost reports whether this member of a group of several came up without log and votes and has not got
 // them back. Called in a turn.
 func (g *Group) Lost() bool { return g.peers != nil && g.core.Lost() }
+
+// Current reports whether this member takes part in its group and has applied all it was told is
+// committed. Called in a turn.
+func (g *Group) Current() bool { return g.peers == nil || g.core.Current() }

@@ -31,7 +31,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		transfersFailed: counter("whippet_transfers_failed_total", "Attempts to fetch a state that brought nothing; they are repeated."),
 		viewChanges:     counter("whippet_partition_view_changes_total", "Times this process took or lost the lead of a partition after it came up with it."),
 		partitions:      gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
-		unsettled:       gauge("whippet_partitions_unsettled", "Partitions of a cluster this process hosts and does not vote in: their logs are being restored, or their views change."),
+		unsettled:       gauge("whippet_partitions_unsettled", "Partitions of a cluster this process hosts and does not fully take part in: their logs are being restored, or are behind, or their views change."),
 		led:             gauge("whippet_partitions_led", "Partitions this process is the primary of, in a cluster."),
 		diskLow:         gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}

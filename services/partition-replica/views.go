@@ -78,7 +78,7 @@ func (r *Replica) unsettled() (asked map[uint8][]byte, count int) {
 	for _, e := range r.engines {
 		e.Wait(func() {
 			for _, p := range r.of(e) {
-				if !p.group.Settled() {
+				if !p.group.Current() {
 					count++
 				}
 				if !p.group.Lost() {
