@@ -4,8 +4,9 @@ package cluster
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/whippet-mq/whippet/tools/local"
 )
 
 // nemesis is a way in which a network between members is bad. Clients reach all nodes all the time, so that
@@ -64,34 +65,26 @@ var (
 	})}
 )
 
-// course is what happens to a network: phases, each followed by a time in which it is good.
-func course(random *rand.Rand, members int) (all []nemesis, victims []int) {
-	order := random.Perm(members)
-	for _, victim := range order { // whoever leads is away once
-		all, victims = append(all, away), append(victims, victim)
-	}
-	for _, n := range []nemesis{mute, deaf, torn, flapping, far, lossy} {
-		all, victims = append(all, n), append(victims, order[random.IntN(len(order))])
-	}
-	return all, victims
-}
+// thorough is what happens to a network, one after the other. The victims take turns: of three nodes each is
+// away once, so that whoever leads is.
+var thorough = []nemesis{away, away, away, mute, deaf, torn, flapping, far, lossy}
 
-// run goes through a course.
-func (n *network) run(random *rand.Rand, members int, enter func(string), report func(string, ...any)) {
-	nemeses, victims := course(random, members)
+// run has one nemesis after the other, each followed by a time in which the network is good.
+func (n *network) run(c *local.Cluster, nemeses []nemesis, victims []int, enter func(string), report func(string, ...any)) {
 	for i, one := range nemeses {
+		victim := victims[i%len(victims)]
 		var others []int
-		for node := range members {
-			if node != victims[i] {
+		for node := range c.Members {
+			if node != victim {
 				others = append(others, node)
 			}
 		}
 		n.counted()
-		phase := fmt.Sprintf("%d %s, node %d", i+1, one.name, victims[i])
+		phase := fmt.Sprintf("%d %s, %s %d", i+1, one.name, c.Members[victim].Role, c.Members[victim].ID)
 		enter(phase)
-		one.act(n, victims[i], others, time.Now().Add(one.lasts))
+		one.act(n, victim, others, time.Now().Add(one.lasts))
 		passed, lost := n.counted()
-		report("%-20s %6d packets passed, %5d lost", phase, passed, lost)
+		report("%-28s %6d packets passed, %5d lost", phase, passed, lost)
 		n.heal()
 		enter(fmt.Sprintf("%d healed", i+1))
 		time.Sleep(healTime)

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/whippet-mq/whippet/tools/local"
 )
 
 // network joins the members of a cluster, each in a network namespace of its own, and this process. Every
@@ -242,11 +240,6 @@ func (n *network) counted() (passed, lost int) {
 	passed, lost = n.passed, n.lost
 	n.passed, n.lost = 0, 0
 	return passed, lost
-}
-
-// within starts a member in its namespace.
-func (n *network) within(index func(local.Member) int) func(local.Member, func() error) error {
-	return func(m local.Member, start func() error) error { return n.spaces[index(m)].do(start) }
 }
 
 func (n *network) close() {

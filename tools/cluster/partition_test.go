@@ -30,8 +30,8 @@ const (
 	shown       = 5 // violations that are printed in full
 )
 
-// TestBadNetwork has clients work through all nodes of a cluster while the network between the nodes is bad,
-// and checks that what they saw is what they are promised.
+// TestBadNetwork has clients work through all doors of a cluster while the network between its members is
+// bad, and checks that what they saw is what they are promised.
 func TestBadNetwork(t *testing.T) {
 	needNetwork(t)
 	began := time.Now()
@@ -40,57 +40,77 @@ func TestBadNetwork(t *testing.T) {
 		if s == 0 || round > 0 {
 			s = rand.Uint64()
 		}
-		t.Run(fmt.Sprintf("all-role-%d", round), func(t *testing.T) { badNetwork(t, local.Plan{AllRole: 3}, s) })
+		t.Run(fmt.Sprintf("all-role-%d", round), func(t *testing.T) {
+			badNetwork(t, allRole, s, thorough)
+		})
+		if *badFor > 0 {
+			t.Run(fmt.Sprintf("services-%d", round), func(t *testing.T) { badNetwork(t, services, s, thorough) })
+		}
 	}
 }
 
-func badNetwork(t *testing.T, p local.Plan, seed uint64) {
+func badNetwork(t *testing.T, p local.Plan, seed uint64, nemeses []nemesis) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 4))
-	n := newNetwork(t, p.AllRole, seed)
+	members := p.AllRole + p.Metadata + p.Partition + p.FrontDoor
+	n := newNetwork(t, members, seed)
 	p.BasePort = portOfFirst
-	for i := range p.AllRole {
+	for i := range members {
 		p.Hosts = append(p.Hosts, n.host(i))
 	}
 	c := started(t, p, func(c *local.Cluster) {
-		c.Within = n.within(func(m local.Member) int {
-			return slices.IndexFunc(c.Members, func(o local.Member) bool { return o.ID == m.ID })
-		})
+		c.Within = func(m local.Member, start func() error) error { return n.spaces[indexOf(c, m)].do(start) }
 	})
 	fill(t, c)
 	h := newHistory()
 	h.enter(calm)
 	stop := crowd(t, c, h, random)
 	time.Sleep(healthyTime)
-	n.run(random, len(c.Members), h.enter, t.Logf)
+	n.run(c, nemeses, victims(c, random), h.enter, t.Logf)
 	stop()
 	h.table(t)
-	final := map[string][]uint64{}
+	final, read := map[string][]uint64{}, 0
 	for at := range logs {
-		final[logName(at)] = readAll(t, connect(t, c.Members[0].Ports["tcp"]), at)
+		all := readAll(t, connect(t, c.Process(doors(c)[0]).TCP), at)
+		final[logName(at)] = all
+		read += len(all)
 	}
 	judged := time.Now()
-	found := checkHistory(h.events, final, len(c.Members), calm)
-	t.Logf("%d requests, %d messages in the logs, checked in %v", len(h.events), len(final[logName(0)])+len(final[logName(1)]),
-		time.Since(judged).Round(time.Millisecond))
+	found := checkHistory(h.events, final, members, calm)
+	t.Logf("%d requests, %d messages in the logs, checked in %v", len(h.events), read, time.Since(judged).Round(time.Millisecond))
 	if len(found) > 0 {
 		report(t, h, found, seed)
 	}
-	sent := map[int]bool{}
+	used := map[int]bool{}
 	for _, e := range h.events {
 		if e.Kind == sendKind && e.Result == done && e.Phase == calm {
-			sent[e.Node] = true
+			used[e.Node] = true
 		}
 	}
-	if len(sent) != len(c.Members) {
-		t.Errorf("sends were acknowledged through nodes %v while all was well: the test tests nothing", sent)
+	if len(used) != len(doors(c)) {
+		t.Errorf("sends were acknowledged through members %v while all was well: the test tests nothing", used)
 	}
+}
+
+func indexOf(c *local.Cluster, m local.Member) int {
+	return slices.IndexFunc(c.Members, func(o local.Member) bool { return o.Role == m.Role && o.ID == m.ID })
+}
+
+// victims are the members that keep something, in random order.
+func victims(c *local.Cluster, random *rand.Rand) (all []int) {
+	for i, m := range c.Members {
+		if m.Role != local.FrontDoor {
+			all = append(all, i)
+		}
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
 // fill makes what clients use.
 func fill(t *testing.T, c *local.Cluster) {
 	t.Helper()
-	admin := connect(t, c.Members[0].Ports["tcp"])
+	admin := connect(t, c.Process(doors(c)[0]).TCP)
 	if _, err := admin.CreateStream("s"); err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +137,11 @@ func crowd(t *testing.T, c *local.Cluster, h *history, random *rand.Rand) (stop 
 	var all sync.WaitGroup
 	together := &shared{history: h}
 	id := 0
-	for node, m := range c.Members {
-		for _, work := range []func(*person){useLogs, useLogs, useOffsets, useStreams} {
+	for _, m := range doors(c) {
+		node, address := indexOf(c, m), c.Process(m).TCP
+		for _, work := range []func(*person){useLogs, readLogs, useOffsets, useStreams} {
 			p := &person{
-				shared: together, id: id, node: node, address: m.Ports["tcp"], work: work,
+				shared: together, id: id, node: node, address: address, work: work,
 				random: rand.New(rand.NewPCG(random.Uint64(), 5)),
 			}
 			all.Go(func() { p.run(ctx) })
