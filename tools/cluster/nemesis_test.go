@@ -29,7 +29,7 @@ const (
 func set(f func(n *network, victim int, others []int)) func(*network, int, []int, time.Time) {
 	return func(n *network, victim int, others []int, until time.Time) {
 		f(n, victim, others)
-		time.Sleep(time.Until(until))
+		elapse(time.Until(until))
 	}
 }
 
@@ -52,7 +52,7 @@ var (
 		for cut := true; time.Now().Before(until); cut = !cut {
 			n.set(way{cut: cut}, []int{victim}, others)
 			n.set(way{cut: cut}, others, []int{victim})
-			time.Sleep(flapTime)
+			elapse(flapTime)
 		}
 	}}
 	far = nemesis{"far", 4 * time.Second, set(func(n *network, victim int, others []int) {
@@ -87,6 +87,6 @@ func (n *network) run(c *local.Cluster, nemeses []nemesis, victims []int, enter 
 		report("%-28s %6d packets passed, %5d lost", phase, passed, lost)
 		n.heal()
 		enter(fmt.Sprintf("%d healed", i+1))
-		time.Sleep(healTime)
+		elapse(healTime)
 	}
 }

@@ -200,7 +200,7 @@ func (n *network) carry(queue chan packet, to *os.File) {
 		select {
 		case p := <-queue:
 			if wait := time.Until(p.due); wait > 0 {
-				time.Sleep(wait)
+				elapse(wait)
 			}
 			if _, err := to.Write(p.data); errors.Is(err, os.ErrClosed) {
 				return

@@ -65,7 +65,7 @@ func badNetwork(t *testing.T, p local.Plan, seed uint64, nemeses []nemesis) {
 	h := newHistory()
 	h.enter(calm)
 	stop := crowd(t, c, h, random)
-	time.Sleep(healthyTime)
+	elapse(healthyTime)
 	n.run(c, nemeses, victims(c, random), h.enter, t.Logf)
 	stop()
 	h.table(t)
