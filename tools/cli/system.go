@@ -98,31 +98,6 @@ func timed(do func() error) (time.Duration, error) {
 	return time.Since(started), err
 }
 
-// healthCommand asks for everything a client needs: an answer, a login, the metadata and a roster
-// whose nodes are all well.
-func (a *app) healthCommand() *cobra.Command {
-	return a.command("health", "Check that the server does its work; exit code 0 when it does", cobra.NoArgs, func(c *client.Client, _ []string) (any, error) {
-		ping, err := timed(c.Ping)
-		if err != nil {
-			return nil, err
-		}
-		read, err := timed(func() error { _, err := c.Me(); return err })
-		if err != nil {
-			return nil, fmt.Errorf("metadata: %w", err)
-		}
-		m, err := c.Cluster()
-		if err != nil {
-			return nil, fmt.Errorf("roster: %w", err)
-		}
-		for _, n := range m.Nodes {
-			if n.Status != wire.NodeHealthy {
-				return nil, fmt.Errorf("node %s (%s) is %s", n.Name, n.Address, nodeStatus(n.Status))
-			}
-		}
-		return record{{"healthy", true}, {"ping_us", ping.Microseconds()}, {"read_us", read.Microseconds()}, {"nodes", len(m.Nodes)}}, nil
-	})
-}
-
 func (a *app) snapshotCommand() *cobra.Command {
 	var path string
 	cmd := a.command("snapshot", "Save a diagnostic archive of the server", cobra.NoArgs, func(c *client.Client, _ []string) (any, error) {

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/client"
+)
+
+// healthCommand asks either as a client does, or at an ops port, which has no login: that of any service, as
+// health checks of containers and service managers do.
+func (a *app) healthCommand() *cobra.Command {
+	var ops string
+	cmd := a.command("health", "Check that the server does its work; exit code 0 when it does", cobra.NoArgs, healthy)
+	asClient := cmd.RunE
+	cmd.Long = "Without --ops: log in, read, and look whether all nodes of the roster are well.\n" +
+		"With --ops: ask /healthz and /readyz of one process, without a login. Exit code 1: it says that it is not\n" +
+		"well, or not ready; 3: it does not answer."
+	cmd.Flags().StringVar(&ops, "ops", "", "host:port of the ops endpoint of one process")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if ops == "" {
+			return asClient(cmd, args)
+		}
+		return a.probe(cmd.Context(), ops)
+	}
+	return cmd
+}
+
+// healthy asks for everything a client needs: an answer, a login, the metadata and a roster whose nodes are
+// all well.
+func healthy(c *client.Client, _ []string) (any, error) {
+	ping, err := timed(c.Ping)
+	if err != nil {
+		return nil, err
+	}
+	read, err := timed(func() error { _, err := c.Me(); return err })
+	if err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	m, err := c.Cluster()
+	if err != nil {
+		return nil, fmt.Errorf("roster: %w", err)
+	}
+	for _, n := range m.Nodes {
+		if n.Status != wire.NodeHealthy {
+			return nil, fmt.Errorf("node %s (%s) is %s", n.Name, n.Address, nodeStatus(n.Status))
+		}
+	}
+	return record{{"healthy", true}, {"ping_us", ping.Microseconds()}, {"read_us", read.Microseconds()}, {"nodes", len(m.Nodes)}}, nil
+}
+
+// probe asks an ops endpoint whether its process is well and ready.
+func (a *app) probe(ctx context.Context, ops string) error {
+	host, port, err := net.SplitHostPort(ops)
+	if err != nil {
+		return usageError{fmt.Errorf("--ops %q: want host:port", ops)}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() { // as a listener is written
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	started := time.Now()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		text, err := ask(ctx, "http://"+net.JoinHostPort(host, port)+path)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			return fmt.Errorf("%s%s: %s", ops, path, text)
+		}
+	}
+	return a.print(record{{"healthy", true}, {"ready", true}, {"took_us", time.Since(started).Microseconds()}})
+}
+
+// probeText bounds what a failing endpoint may say.
+const probeText = 4 << 10
+
+// ask returns what an endpoint complains about, "" when it is content. No proxy is asked on the way.
+func ask(ctx context.Context, url string) (string, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", usageError{err}
+	}
+	r, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
+	if err != nil {
+		return "", connectError{err}
+	}
+	defer func() { _ = r.Body.Close() }()
+	if r.StatusCode == http.StatusOK {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, probeText))
+	if err != nil {
+		return "", connectError{err}
+	}
+	return fmt.Sprintf("%s: %s", r.Status, strings.TrimSpace(string(text))), nil
+}

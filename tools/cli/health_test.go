@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestHealthAsksTheOpsPort shows the exit codes that health checks of containers rely on.
+func TestHealthAsksTheOpsPort(t *testing.T) {
+	failing := ""
+	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == failing {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "failing start: starting\n")
+		}
+	}))
+	defer ops.Close()
+	address := strings.TrimPrefix(ops.URL, "http://")
+	_, port, _ := strings.Cut(address, ":")
+	for _, c := range []struct {
+		address, failing, says string
+		code                   int
+	}{
+		{address, "", "", exitDone},
+		{":" + port, "", "", exitDone},
+		{"0.0.0.0:" + port, "", "", exitDone},
+		{address, "/readyz", "/readyz: 503 Service Unavailable: failing start: starting", exitFailed},
+		{address, "/healthz", "/healthz: 503 Service Unavailable", exitFailed},
+		{"127.0.0.1:1", "", "refused", exitConnection},
+		{"127.0.0.1", "", "want host:port", exitUsage},
+	} {
+		failing = c.failing
+		s := &shell{t, map[string]string{}, t.TempDir()}
+		_, errs, code := s.run("", "health", "--ops", c.address)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%s with %q failing: exit code %d, %q", c.address, c.failing, code, errs)
+		}
+	}
+}
