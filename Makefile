@@ -21,6 +21,9 @@ PROGRAMS := whippet-server=services/server \
             whippet-conformance=tools/conformance/cmd/whippet-conformance \
             whippet-simulator=tools/simulator/cmd/whippet-simulator
 
+# The NATS server for clusters and tests, at the version of tools/go.mod.
+NATS := github.com/nats-io/nats-server/v2
+
 MODULES := libs services tools
 # Packages with goroutines that share memory: they run under the race detector too.
 RACE := libs:./buffer,./journal,./segment,./loop,./link,./metadata/feed,./routing,./service,./transfer,./vfs services:./... tools:./client
@@ -44,6 +47,10 @@ build: ## static binaries in bin/
 	  echo "bin/$$name"; \
 	  (cd "$$dir" && CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o "$(CURDIR)/bin/$$name" .); \
 	done
+	@case " $(or $(ONLY),nats-server) " in *" nats-server "*) \
+	  echo "bin/nats-server"; \
+	  cd tools && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/nats-server $(NATS) ;; \
+	esac
 
 test: ## the whole suite, as CI runs it: lint, unit, race, poison, process and client tests
 	@.ci/test
