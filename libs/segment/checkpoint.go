@@ -1,5 +1,7 @@
 package segment
 
+import "io"
+
 // hintStep is how many bytes the hint file of the growing segment may lag: what a first touch after
 // a restart walks.
 const hintStep = 4 << 20
@@ -64,6 +66,10 @@ func (c *Checkpoint) Run() error {
 	}
 	return nil
 }
+
+// File reads the file of State.Segments[i], which Run has completed, through the cache of open files. One that a
+// trim took away meanwhile reads as ErrTrimmed.
+func (c *Checkpoint) File(i int) io.ReaderAt { return c.extents[i].seg }
 
 // trimFile drops what an append that was cut, or an earlier life of the process, left behind the end
 // of a sealed segment: equal logs are equal files.

@@ -26,6 +26,8 @@ var (
 	ErrUnavailable = errors.New("transfer: no state is offered")
 	// ErrSilent: the peer does not answer any more.
 	ErrSilent = errors.New("transfer: the peer is silent")
+	// ErrWithdrawn: the peer gave its offer up.
+	ErrWithdrawn = errors.New("transfer: the offer was withdrawn")
 	// ErrState: what was offered is not what it says, or not what is needed.
 	ErrState = errors.New("transfer: the state is not usable")
 )
@@ -153,13 +155,10 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		case !target.Available && !target.Transient:
-			if err := pause(ctx); err != nil { // who needs a state asks on
-				return nil, err
-			}
 			return nil, ErrUnavailable
 		case !target.Available:
 			waits++
-			if err := pause(ctx); err != nil {
+			if err := pause(ctx, askAgain); err != nil {
 				return nil, err
 			}
 			continue
@@ -175,8 +174,8 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 	return nil, ErrUnavailable
 }
 
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(askAgain)
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -267,6 +266,9 @@ func (f *fetch) artifact(ctx context.Context, index uint32, a wire.Artifact, w i
 		if err != nil {
 			return err
 		}
+		if withdrawn(&answer.header) {
+			return ErrWithdrawn
+		}
 		var h wire.StateChunkHeader
 		if h.Decode(answer.header[:]) != nil || h.Group != f.group || h.Artifact != index || h.Offset != have {
 			continue // of an earlier question
@@ -285,6 +287,11 @@ func (f *fetch) artifact(ctx context.Context, index uint32, a wire.Artifact, w i
 		return fmt.Errorf("%w: artifact %d does not match its checksum", ErrState, index)
 	}
 	return nil
+}
+
+func withdrawn(h *wire.Header) bool {
+	var target wire.StateTransferTargetHeader
+	return h.Command() == wire.CommandStateTransferTarget && target.Decode(h[:]) == nil && !target.Available
 }
 
 func (f *fetch) askChunk(index uint32, offset uint64) {

@@ -25,19 +25,12 @@ type Offer struct {
 	Files []File // what the image counts
 }
 
-// File is an immutable prefix of a file.
+// File is an immutable prefix of a file. A file that went away fails its reads; nothing holds it open for an offer.
 type File struct {
 	Base uint64 // its name: the base offset of a segment
 	Len  int64  // bytes
+	Hash uint64 // XXH3 of them, 0 when it is not known
 	io.ReaderAt
-	io.Closer
-}
-
-// Close closes the files of an offer.
-func (o *Offer) Close() {
-	for _, f := range o.Files {
-		_ = f.Close() // read only
-	}
 }
 
 // artifacts are the pieces of an offer as the manifest lists them.
@@ -47,7 +40,7 @@ type artifacts struct {
 	files []File
 }
 
-// list hashes everything once.
+// artifacts hashes once what has no hash yet.
 func (o *Offer) artifacts() (*artifacts, error) {
 	image := make([]byte, wire.HeaderSize, wire.HeaderSize+len(o.State))
 	o.Head.Put(image)
@@ -60,17 +53,25 @@ func (o *Offer) artifacts() (*artifacts, error) {
 		{Kind: kind, Frontier: o.Head.Op, Len: uint64(len(image)), Checksum: wire.Hash64(image)},
 	}}
 	for _, f := range o.Files {
-		h := xxh3.New()
-		n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Len), make([]byte, hashBuffer))
-		if err == nil && n < f.Len {
-			err = io.ErrUnexpectedEOF
-		}
+		hash, err := f.hash()
 		if err != nil {
 			return nil, fmt.Errorf("transfer: segment %d: %w", f.Base, err)
 		}
-		a.list = append(a.list, wire.Artifact{Kind: wire.ArtifactSegmentLog, Frontier: f.Base, Len: uint64(f.Len), Checksum: h.Sum64()})
+		a.list = append(a.list, wire.Artifact{Kind: wire.ArtifactSegmentLog, Frontier: f.Base, Len: uint64(f.Len), Checksum: hash})
 	}
 	return a, nil
+}
+
+func (f *File) hash() (uint64, error) {
+	if f.Hash != 0 {
+		return f.Hash, nil
+	}
+	h := xxh3.New()
+	n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Len), make([]byte, hashBuffer))
+	if err == nil && n < f.Len {
+		err = io.ErrUnexpectedEOF
+	}
+	return h.Sum64(), err
 }
 
 // read returns up to n bytes of an artifact.

@@ -17,8 +17,8 @@ const (
 // SourceConfig is what a Source stands on.
 type SourceConfig struct {
 	Cluster wire.U128
-	// Build makes an offer of a hosted group for a node that is a member of it, with the own member
-	// index. It may take long. A nil offer says that there is none now.
+	// Build makes an offer of a hosted group for another node, with the own member index, and decides whether that
+	// node may have it. It may take long. A nil offer says that there is none now.
 	Build func(group uint64, node uint8) (o *Offer, self uint8)
 	// Send queues a frame for a node and never blocks. The body is not changed afterwards.
 	Send func(node uint8, h *wire.Header, body []byte) bool
@@ -85,7 +85,6 @@ func (s *Source) build(k key) {
 	if o != nil {
 		var err error
 		if list, err = o.artifacts(); err != nil {
-			o.Close()
 			o = nil
 		}
 	}
@@ -129,10 +128,16 @@ func (s *Source) decline(k key, transient bool) {
 // Chunk sends a piece of an offer. It reads files: not on a goroutine that must not wait.
 func (s *Source) Chunk(node uint8, q *wire.RequestStateChunkHeader) {
 	s.mu.Lock()
-	o := s.offers[key{node, q.Group, q.Nonce}]
-	if o == nil || o.artifacts == nil || s.closed {
+	k := key{node, q.Group, q.Nonce}
+	o := s.offers[k]
+	switch {
+	case s.closed || o != nil && o.artifacts == nil:
 		s.mu.Unlock()
-		return // the other side asks for a new offer when nothing comes
+		return
+	case o == nil: // of another life, or given up
+		s.decline(k, true)
+		s.mu.Unlock()
+		return
 	}
 	o.used = time.Now()
 	s.working.Add(1)
@@ -142,6 +147,7 @@ func (s *Source) Chunk(node uint8, q *wire.RequestStateChunkHeader) {
 	defer o.reading.Unlock()
 	b, err := o.artifacts.read(q.Artifact, q.Offset, q.Len)
 	if err != nil {
+		s.withdraw(k)
 		return
 	}
 	chunk := wire.StateChunkHeader{
@@ -152,15 +158,21 @@ func (s *Source) Chunk(node uint8, q *wire.RequestStateChunkHeader) {
 	s.config.Send(node, &h, b)
 }
 
+// withdraw gives an offer up that can not be read any more: a file of it was trimmed, or is damaged.
+func (s *Source) withdraw(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.offers, k)
+	s.decline(k, true)
+}
+
 // Tick lets go of the offers nobody asks for any more; due every few seconds.
 func (s *Source) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, o := range s.offers {
-		if o.artifacts != nil && now.Sub(o.used) > offerIdle && o.reading.TryLock() {
-			o.offer.Close()
+		if o.artifacts != nil && now.Sub(o.used) > offerIdle {
 			delete(s.offers, k)
-			o.reading.Unlock()
 		}
 	}
 }
@@ -171,10 +183,4 @@ func (s *Source) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.working.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, o := range s.offers {
-		o.offer.Close()
-		delete(s.offers, k)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -26,11 +25,11 @@ type world struct {
 	lose   func(h *wire.Header) bool // runs under mu: both members send
 	spoil  func(h *wire.Header, body []byte)
 	frames chan func()
-	closed map[uint64]bool
+	gone   map[uint64]bool // files that can not be read any more, by base
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{lose: func(*wire.Header) bool { return false }, spoil: func(*wire.Header, []byte) {}, frames: make(chan func(), 1000), closed: map[uint64]bool{}}
+	w := &world{lose: func(*wire.Header) bool { return false }, spoil: func(*wire.Header, []byte) {}, frames: make(chan func(), 1000), gone: map[uint64]bool{}}
 	w.source = NewSource(SourceConfig{
 		Cluster: cluster,
 		Build:   func(uint64, uint8) (*Offer, uint8) { return w.offer(), 0 },
@@ -92,9 +91,18 @@ func head(op uint64) wire.PrepareHeader {
 	return h
 }
 
-type closer func()
+// readable is a file of an offer, until it is gone.
+type readable struct {
+	io.ReaderAt
+	gone func() bool
+}
 
-func (c closer) Close() error { c(); return nil }
+func (r readable) ReadAt(p []byte, at int64) (int, error) {
+	if r.gone() {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return r.ReaderAt.ReadAt(p, at)
+}
 
 // content is deterministic bytes of a segment.
 func content(base uint64, n int) []byte {
@@ -113,8 +121,8 @@ func (w *world) state(op uint64, sizes ...int) func() *Offer {
 		for i, n := range sizes {
 			base := uint64(100 * i)
 			o.Files = append(o.Files, File{
-				Base: base, Len: int64(n), ReaderAt: bytes.NewReader(append(content(base, n), "tail that is not offered"...)),
-				Closer: closer(func() { w.closed[base] = true }),
+				Base: base, Len: int64(n),
+				ReaderAt: readable{bytes.NewReader(append(content(base, n), "tail that is not offered"...)), func() bool { return w.gone[base] }},
 			})
 		}
 		return o
@@ -236,19 +244,15 @@ func TestRefusals(t *testing.T) {
 		"another group": {func() *Offer { h := head(42); h.Group++; h.Checksum = h.Identity(); return &Offer{Head: h} }, ErrState},
 		"none":          {func() *Offer { return nil }, ErrUnavailable},
 		"file fails": {func() *Offer {
-			return &Offer{Head: head(42), Files: []File{{Len: 5, ReaderAt: bytes.NewReader(nil), Closer: io.NopCloser(nil)}}}
+			return &Offer{Head: head(42), Files: []File{{Len: 5, ReaderAt: bytes.NewReader(nil)}}}
 		}, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.offer = c.offer
-				started := time.Now()
 				if _, _, err := w.fetch(t, 40); !errors.Is(err, c.want) {
 					t.Errorf("%v, want %v", err, c.want)
-				}
-				if took := time.Since(started); errors.Is(c.want, ErrUnavailable) && (took < askAgain/2 || took > 2*askAgain) {
-					t.Errorf("asked again after %v", took)
 				}
 			})
 		})
@@ -309,20 +313,51 @@ func TestStopsInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestOffersAreLetGo: files of an offer are closed when nobody asks for them any more.
+// TestOffersAreLetGo: an offer nobody asks for any more is forgotten; who asks for a piece of it is told.
 func TestOffersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.offer = w.state(42, sizes...)
 		w.mustFetch(t)
 		w.source.Tick(time.Now().Add(offerIdle / 2))
-		if len(w.closed) != 0 {
-			t.Error("files closed while the offer may still be used")
+		if len(w.source.offers) != 1 {
+			t.Error("gone while it may still be used")
 		}
 		w.source.Tick(time.Now().Add(2 * offerIdle))
-		want := map[uint64]bool{0: true, 100: true, 200: true, 300: true, 400: true}
-		if !maps.Equal(w.closed, want) {
-			t.Errorf("closed: %v", w.closed)
+		if len(w.source.offers) != 0 {
+			t.Error("kept for nobody")
 		}
 	})
+}
+
+// TestWithdrawn: a file that goes away while it is fetched ends the fetch at once, not after a silence.
+func TestWithdrawn(t *testing.T) {
+	for name, strike := range map[string]func(w *world){
+		"a file is trimmed":         func(w *world) { w.gone[200] = true },
+		"the offer is of last life": func(w *world) { w.source.Tick(time.Now().Add(2 * offerIdle)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.offer = w.state(42, sizes...)
+				served, struck := 0, false
+				w.lose = func(h *wire.Header) bool {
+					if h.Command() == wire.CommandRequestStateChunk {
+						served++
+					}
+					return false
+				}
+				w.spoil = func(h *wire.Header, _ []byte) {
+					if h.Command() == wire.CommandStateChunk && served > 5 && !struck {
+						struck = true
+						strike(w)
+					}
+				}
+				started := time.Now()
+				if _, _, err := w.fetch(t, 40); !errors.Is(err, ErrWithdrawn) || time.Since(started) > 0 {
+					t.Errorf("%v after %v", err, time.Since(started))
+				}
+			})
+		})
+	}
 }

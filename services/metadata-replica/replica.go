@@ -14,6 +14,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/metadata/feed"
+	"github.com/whippet-mq/whippet/libs/transfer"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -66,7 +67,7 @@ type Replica struct {
 	// Partitions answers for polled but uncommitted data; set before Start.
 	Partitions link.Service
 
-	transfers *transfers // nil in a group of one
+	transfers *transfer.Exchange // nil in a group of one
 
 	feed   *feed.Source  // nil when nobody follows
 	fed    chan struct{} // there is something to feed
@@ -164,7 +165,7 @@ func (r *Replica) Stop(limit time.Duration) error {
 	close(r.stop)
 	r.gone.Wait()
 	if r.transfers != nil {
-		r.transfers.close()
+		r.transfers.Close()
 	}
 	return r.engine.Close(limit)
 }

@@ -502,7 +502,6 @@ func TestDeletedWhileFetched(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o.Close()
 	if err := next.unpack(o.State); err != nil || next.log.Next() != 1 {
 		t.Fatal(err, next.log.Next())
 	}

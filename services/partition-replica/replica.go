@@ -15,6 +15,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/segment"
+	"github.com/whippet-mq/whippet/libs/transfer"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -75,8 +76,8 @@ type Replica struct {
 	tight     bool // of maintain: sends are refused for lack of space
 	diskLow   func(bool)
 	fatal     func(status int, reason error)
-	seen      *metadata.View // last view Follow looked at
-	transfers *transfers     // nil where every group has one member
+	seen      *metadata.View     // last view Follow looked at
+	transfers *transfer.Exchange // nil where every group has one member
 
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition
@@ -135,7 +136,7 @@ func (r *Replica) Close(limit time.Duration) error {
 	close(r.stop)
 	r.gone.Wait()
 	if r.transfers != nil {
-		r.transfers.close()
+		r.transfers.Close()
 	}
 	var first error
 	for _, e := range r.engines {

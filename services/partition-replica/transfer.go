@@ -1,12 +1,9 @@
 package partitionreplica
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -16,97 +13,24 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// Bounds of state transfers of one process (design-arguments 26).
-const (
-	fetchesAtOnce = 2
-	chunksWaiting = 64
-	offersEvery   = 5 * time.Second // between looks for offers nobody needs any more
-)
+// fetchesAtOnce bounds the states of partitions one process takes in at once (design-arguments 26).
+const fetchesAtOnce = 2
 
-// transfers moves the states of partitions between the nodes that host them, when a log no longer
-// reaches back to what a member lacks.
-type transfers struct {
-	replica *Replica
-	source  *transfer.Source
-	client  *transfer.Client
-	chunks  chan func() // pieces to be read and sent
-	room    chan struct{}
-
-	stop context.Context
-	end  func()
-	gone sync.WaitGroup
-}
-
-// openTransfers lets the loops exchange states; not in a process whose groups have one member.
+// openTransfers lets the loops exchange states of partitions with the other nodes that host them, when a log no
+// longer reaches back to what a member lacks; not in a process whose groups have one member.
 func (r *Replica) openTransfers() {
 	peers := r.config.Engine.Peers
 	if peers == nil {
 		return
 	}
-	send := func(node uint8, h *wire.Header, body []byte) bool {
-		group, _ := wire.GroupOf(h)
-		return peers.Send(node, loop.Frame{Group: group, Header: h, Body: body})
-	}
-	t := &transfers{replica: r, chunks: make(chan func(), chunksWaiting), room: make(chan struct{}, fetchesAtOnce)}
-	t.stop, t.end = context.WithCancel(context.Background())
-	t.source = transfer.NewSource(transfer.SourceConfig{Cluster: r.config.Cluster, Build: r.offer, Send: send})
-	t.client = transfer.NewClient(transfer.ClientConfig{Cluster: r.config.Cluster, Send: send})
+	r.transfers = transfer.NewExchange(transfer.Config{Cluster: r.config.Cluster, Peers: peers, Build: r.offer, Fetches: fetchesAtOnce})
 	for _, e := range r.engines {
-		e.Loop.TransferFrame = func(_ *loop.Group, f *loop.PeerFrame) { t.frame(f) }
+		e.Loop.TransferFrame = func(_ *loop.Group, f *loop.PeerFrame) { r.transfers.Frame(f) }
 		e.Loop.Transfer = func(g *loop.Group, node uint8, above uint64) {
 			if p := r.find(g.ID); p != nil {
-				t.gone.Go(func() { t.fetch(p, node, above) })
+				r.fetch(p, node, above)
 			}
 		}
-	}
-	t.gone.Go(t.serve)
-	r.transfers = t
-}
-
-// close ends every transfer.
-func (t *transfers) close() {
-	t.end()
-	t.gone.Wait()
-	t.source.Close()
-}
-
-// serve reads the pieces others asked for, and lets go of what they do not ask for any more.
-func (t *transfers) serve() {
-	idle := time.NewTicker(offersEvery)
-	defer idle.Stop()
-	for {
-		select {
-		case read := <-t.chunks:
-			read()
-		case now := <-idle.C:
-			t.source.Tick(now)
-		case <-t.stop.Done():
-			return
-		}
-	}
-}
-
-// frame takes a frame of a transfer. Called in a turn: nothing is read here.
-func (t *transfers) frame(f *loop.PeerFrame) {
-	defer f.Release()
-	from := f.From
-	switch f.Header.Command() {
-	case wire.CommandRequestStateTransfer:
-		var q wire.RequestStateTransferHeader
-		if q.Decode(f.Header[:]) == nil {
-			t.source.Ask(from, &q)
-		}
-	case wire.CommandRequestStateChunk:
-		var q wire.RequestStateChunkHeader
-		if q.Decode(f.Header[:]) != nil {
-			return
-		}
-		select {
-		case t.chunks <- func() { t.source.Chunk(from, &q) }:
-		default: // it is asked for again
-		}
-	default:
-		t.client.Frame(from, &f.Header, f.Body())
 	}
 }
 
@@ -135,43 +59,35 @@ func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 	o.State = encodeImage(nil, &cp.State, offsets, 0, recent)
 	for i := range cp.State.Segments {
 		s := &cp.State.Segments[i]
-		f, err := r.fs.Open(segment.Path(p.dir, cp.State.Generation, s.Base))
-		if err != nil {
-			o.Close()
-			r.log.Info("state of a partition can not be offered now", "group", group, "node", node, "error", err) // trimmed meanwhile
-			return nil, 0
-		}
-		o.Files = append(o.Files, transfer.File{Base: s.Base, Len: s.Length, ReaderAt: f, Closer: f})
+		o.Files = append(o.Files, transfer.File{Base: s.Base, Len: s.Length, Hash: s.Hash, ReaderAt: cp.File(i)})
 	}
 	return o, uint8(slices.Index(p.group.Nodes(), r.config.Node))
 }
 
-// fetch brings the state of a partition from another member and has it installed.
-func (t *transfers) fetch(p *Partition, node uint8, above uint64) {
-	r := t.replica
-	select {
-	case t.room <- struct{}{}:
-		defer func() { <-t.room }()
-	case <-t.stop.Done():
-		return
-	}
+// fetch brings the state of a partition from another member and has it installed. Called in a turn.
+func (r *Replica) fetch(p *Partition, node uint8, above uint64) {
 	r.log.Info("state of a partition is fetched from another member", "group", p.id, "node", node, "op", above)
 	next := r.newPartition(p.engine, p.id)
 	next.settleIn(p.home + 1)
-	self := uint8(slices.Index(p.group.Nodes(), r.config.Node))
-	fetched, err := t.client.Fetch(t.stop, node, p.id, self, above, &stage{fs: r.fs, dir: next.dir})
-	if err == nil {
-		err = next.unpack(fetched.State)
+	want := transfer.Want{
+		Node: node, Group: p.id, Self: uint8(slices.Index(p.group.Nodes(), r.config.Node)), Above: above,
+		Store: &stage{fs: r.fs, dir: next.dir},
 	}
-	if err != nil {
-		r.metrics.transfersFailed.Inc()
-		r.log.Warn("state of a partition could not be fetched", "group", p.id, "node", node, "error", err)
-		_ = r.fs.RemoveAll(next.dir) // never part of anything
-		p.engine.Do(func() { p.engine.Loop.TransferFailed(p.group) })
-		return
-	}
-	r.metrics.transfers.Inc()
-	p.engine.Do(func() { r.install(p, next, fetched.Head) })
+	r.transfers.Fetch(want, func(fetched *transfer.Fetched, err error) error {
+		if err == nil {
+			err = next.unpack(fetched.State)
+		}
+		if err != nil {
+			r.metrics.transfersFailed.Inc()
+			r.log.Warn("state of a partition could not be fetched", "group", p.id, "node", node, "error", err)
+			_ = r.fs.RemoveAll(next.dir) // never part of anything
+			p.engine.Do(func() { p.engine.Loop.TransferFailed(p.group) })
+			return err
+		}
+		r.metrics.transfers.Inc()
+		p.engine.Do(func() { r.install(p, next, fetched.Head) })
+		return nil
+	})
 }
 
 // install puts next, which was fetched, in the place of p. If nobody wants it any more, its files go: those of
