@@ -13,6 +13,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/wire"
 	"github.com/whippet-mq/whippet/tools/client"
+	"github.com/whippet-mq/whippet/tools/cluster/lanes"
 	"github.com/whippet-mq/whippet/tools/local"
 	"github.com/whippet-mq/whippet/tools/process"
 )
@@ -136,6 +137,19 @@ func doors(c *local.Cluster) (all []local.Member) {
 		}
 	}
 	return all
+}
+
+// doorAddresses is where clients connect. It takes time: look before something happens.
+func doorAddresses(c *local.Cluster) (all []string) {
+	for _, d := range doors(c) {
+		all = append(all, c.Process(d).TCP)
+	}
+	return all
+}
+
+// through are lanes through all doors.
+func through(c *local.Cluster) *lanes.Lanes {
+	return lanes.New(client.Options{Username: "iggy", Password: "iggy"}, doorAddresses(c)...)
 }
 
 func connect(t *testing.T, address string) *client.Client {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/wire"
 	"github.com/whippet-mq/whippet/tools/client"
+	"github.com/whippet-mq/whippet/tools/cluster/lanes"
 	"github.com/whippet-mq/whippet/tools/local"
 )
 
@@ -99,7 +100,7 @@ func (w *gapWorld) metadataBackup() local.Member {
 func (w *gapWorld) strike(b blow) {
 	victim := b.victim(w)
 	l := w.load(victim)
-	l.start(w.t)
+	l.Start(w.t.Context())
 	before := time.Now()
 	elapse(w.window)
 	during := time.Now()
@@ -108,7 +109,7 @@ func (w *gapWorld) strike(b blow) {
 		elapse(2 * w.window)
 		w.signal(victim, syscall.SIGCONT)
 	} else {
-		l.strikeDoor(victim)
+		w.shut(l, victim)
 		if err := w.cluster.Kill(victim); err != nil {
 			w.t.Fatal(err)
 		}
@@ -118,15 +119,15 @@ func (w *gapWorld) strike(b blow) {
 	after := time.Now()
 	elapse(w.window)
 	end := time.Now()
-	l.still()
-	for _, kind := range l.kinds() {
-		first, then, last := look(l.all, kind, span{before, during}), look(l.all, kind, span{during, after}), look(l.all, kind, span{after, end})
-		w.t.Log(row(b.name, kind, first, then, last))
-		if longest := max(then.gap, last.gap); longest > gapLimit {
+	l.Still()
+	for _, kind := range l.Kinds() {
+		first, then, last := l.Look(kind, lanes.Span{From: before, To: during}), l.Look(kind, lanes.Span{From: during, To: after}), l.Look(kind, lanes.Span{From: after, To: end})
+		w.t.Log(lanes.Row(b.name, kind, first, then, last))
+		if longest := max(then.Gap, last.Gap); longest > gapLimit {
 			w.t.Errorf("%s: %s: no answer for %v", b.name, kind, longest)
 		}
-		if then.errors > 0 {
-			w.t.Errorf("%s: %s: %d errors, the last: %s", b.name, kind, then.errors, then.firstWord)
+		if then.Errors > 0 {
+			w.t.Errorf("%s: %s: %d errors, the last: %s", b.name, kind, then.Errors, then.Word)
 		}
 	}
 }
@@ -137,35 +138,35 @@ func (w *gapWorld) signal(m local.Member, s syscall.Signal) {
 	}
 }
 
-// strikeDoor tells the lanes that a door is about to go, as a load balancer would notice.
-func (l *lanes) strikeDoor(victim local.Member) {
-	for i, d := range l.doors {
+// shut tells the lanes that a door is about to go.
+func (w *gapWorld) shut(l *lanes.Lanes, victim local.Member) {
+	for i, d := range doors(w.cluster) {
 		if d.Role == victim.Role && d.ID == victim.ID {
-			l.shut.Store(int64(i + 1))
+			l.Shut(i)
 		}
 	}
 }
 
 // load is one lane of each kind through two doors, for topics the victim leads and for others.
-func (w *gapWorld) load(victim local.Member) *lanes {
-	l := &lanes{cluster: w.cluster, doors: doors(w.cluster)}
+func (w *gapWorld) load(victim local.Member) *lanes.Lanes {
+	l := through(w.cluster)
 	w.streams++
 	stream := fmt.Sprintf("gap-%d", w.streams)
 	if _, err := w.admin.CreateStream(stream); err != nil {
 		w.t.Fatal(err)
 	}
 	topics := w.topics(stream, victim)
-	for i, home := range l.doors[:2] {
+	for i, home := range doors(w.cluster)[:2] {
 		suffix := ""
 		if home.Role == victim.Role && home.ID == victim.ID {
 			suffix = " (its door)"
 		}
 		for kind, topic := range topics {
-			l.add("send"+kind+suffix, home, 25, sends(stream, topic))
-			l.add("poll"+kind+suffix, home, 25, polls(stream, topic))
+			l.Add("send"+kind+suffix, i, 25, lanes.Sends(stream, topic))
+			l.Add("poll"+kind+suffix, i, 25, lanes.Polls(stream, topic))
 		}
-		l.add("metadata"+suffix, home, 10, changes(fmt.Sprintf("%s-%d", stream, i)))
-		l.add("ping"+suffix, home, 25, pings)
+		l.Add("metadata"+suffix, i, 10, lanes.Changes(fmt.Sprintf("%s-%d", stream, i)))
+		l.Add("ping"+suffix, i, 25, lanes.Pings)
 	}
 	return l
 }
@@ -180,7 +181,7 @@ func (w *gapWorld) topics(stream string, victim local.Member) map[string]string 
 		if _, err := w.admin.CreateTopic(q); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := sends(stream, name)(w.admin); err != nil {
+		if err := lanes.Sends(stream, name)(w.admin); err != nil {
 			w.t.Fatal(err)
 		}
 		leader := w.leader(led)

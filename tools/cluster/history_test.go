@@ -167,3 +167,5 @@ func (h *history) table(t *testing.T) {
 			s.count[createKind]+s.count[deleteKind]+s.count[existsKind], s.refused, s.unknown, millis(s.longest))
 	}
 }
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

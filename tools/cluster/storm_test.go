@@ -15,6 +15,7 @@ import (
 
 	"github.com/whippet-mq/whippet/libs/wire"
 	"github.com/whippet-mq/whippet/tools/client"
+	"github.com/whippet-mq/whippet/tools/cluster/lanes"
 	"github.com/whippet-mq/whippet/tools/local"
 )
 
@@ -70,33 +71,30 @@ func TestLoginStorm(t *testing.T) {
 // stormOnce logs everybody in at once, has something happen meanwhile, and shows what others saw.
 func stormOnce(t *testing.T, c *local.Cluster, what string, meanwhile func()) {
 	t.Helper()
-	l := &lanes{cluster: c, doors: doors(c)}
-	for _, home := range l.doors[:2] {
-		l.add("send", home, 50, sends("s", "t"))
-		l.add("ping", home, 50, pings)
+	l := through(c)
+	for door := range 2 {
+		l.Add("send", door, 50, lanes.Sends("s", "t"))
+		l.Add("ping", door, 50, lanes.Pings)
 	}
-	l.start(t)
-	var addresses []string
-	for _, d := range l.doors {
-		addresses = append(addresses, c.Process(d).TCP)
-	}
+	l.Start(t.Context())
+	addresses := doorAddresses(c)
 	before := time.Now()
 	elapse(500 * time.Millisecond)
 	begun := time.Now()
 	took := loginsElsewhere(t, addresses, meanwhile)
 	end := time.Now()
-	l.still()
+	l.Still()
 	n := len(took)
 	t.Logf("%s: %d logins: half after %v, 99 %% after %v, the last after %v", what, n, took[n/2].Round(time.Millisecond),
 		took[min(n-1, n*99/100)].Round(time.Millisecond), took[n-1].Round(time.Millisecond))
 	if took[n-1] > stormLimit {
 		t.Errorf("%s: the last login took %v", what, took[n-1])
 	}
-	for _, kind := range l.kinds() {
-		first, then := look(l.all, kind, span{before, begun}), look(l.all, kind, span{begun, end})
-		t.Log(row(what, kind, first, then))
-		if then.gap > gapLimit || then.errors > 0 {
-			t.Errorf("%s: %s: no answer for %v, %d errors %s", what, kind, then.gap, then.errors, then.firstWord)
+	for _, kind := range l.Kinds() {
+		first, then := l.Look(kind, lanes.Span{From: before, To: begun}), l.Look(kind, lanes.Span{From: begun, To: end})
+		t.Log(lanes.Row(what, kind, first, then))
+		if then.Gap > gapLimit || then.Errors > 0 {
+			t.Errorf("%s: %s: no answer for %v, %d errors %s", what, kind, then.Gap, then.Errors, then.Word)
 		}
 	}
 }
