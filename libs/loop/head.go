@@ -15,6 +15,18 @@ func (g *Group) Knows(now vsr.Tick, e *Echoes) bool {
 	return g.peers == nil || g.peers.status.Load()&statusCurrent != 0 && e.reached(g.peers, now)
 }
 
+// Logged visits the prepares of the log that are not applied yet, committed or not, in op order; nothing visited
+// may be kept. Called in a turn, or before Start.
+func (g *Group) Logged(visit func(h *wire.PrepareHeader, body []byte)) {
+	for op := g.tail.first; op < g.tail.next(); op++ {
+		e := g.tail.at(op)
+		visit(&e.header, e.body())
+	}
+}
+
+// Synced reports whether ops of the group are acknowledged when they are synced, not when they are written.
+func (g *Group) Synced() bool { return g.synced }
+
 // Last is the header of the highest applied op, with op 0 while there is none. Called in a turn.
 func (g *Group) Last() wire.PrepareHeader { return g.applied }
 

@@ -195,6 +195,15 @@ func (r *Replica) Engine() *loop.Engine { return r.engine }
 // View is the newest published view.
 func (r *Replica) View() *metadata.View { return r.published.Load() }
 
+// Logged is View with all that stands behind it in the log, committed or not. A restart does not know how far the
+// others had committed: whoever has something that was made of an op in between knows that this one was. Valid
+// before Start.
+func (r *Replica) Logged() *metadata.View {
+	v := r.current
+	r.group.Logged(func(h *wire.PrepareHeader, body []byte) { v, _ = v.Apply(h, body) })
+	return v
+}
+
 // Changed is closed when a newer view than the current one is published.
 func (r *Replica) Changed() <-chan struct{} {
 	r.mu.Lock()

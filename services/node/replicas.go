@@ -53,6 +53,10 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 	if c.DataMaintenance.Messages.CleanerEnabled {
 		cleaner = c.DataMaintenance.Messages.Interval
 	}
+	var logged *metadata.View
+	if n.metadata != nil {
+		logged = n.metadata.Logged()
+	}
 	return partitionreplica.Open(partitionreplica.Config{
 		Cluster:         cluster,
 		Node:            n.self(),
@@ -69,7 +73,7 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		LowWaterPercent: 5,
 		Engine:          n.engine(owner, 1, c.Partition.PrepareQueueDepth),
 	}, partitionreplica.Deps{
-		FS: n.fs, Follower: n.follower, Pool: n.pool, Log: n.log.Named("partition"),
+		FS: n.fs, Follower: n.follower, Logged: logged, Pool: n.pool, Log: n.log.Named("partition"),
 		Registry: n.registry, DiskLow: n.diskLow, Fatal: n.die,
 	})
 }

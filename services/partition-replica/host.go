@@ -74,7 +74,7 @@ func (r *Replica) noteLoss(ops int, bytes int64) {
 
 // hasUnsynced reports whether any topic acknowledges what is written.
 func (r *Replica) hasUnsynced() bool {
-	for _, s := range r.follower.View().Streams() {
+	for _, s := range r.view().Streams() {
 		for _, t := range s.Topics() {
 			if !t.Settings.Persisted && !t.Settings.OffsetsPersist {
 				return true
@@ -119,7 +119,7 @@ var errUnknown = errors.New("partition: nothing is known of its members")
 // unknown reports whether nobody can say which members a group has: where the metadata places partitions, one
 // that is missing there must not be taken for a group of one.
 func (r *Replica) unknown(id uint64) bool {
-	v := r.follower.View()
+	v := r.view()
 	_, _, ok := v.PartitionByGroupID(id)
 	return !ok && r.config.Engine.Peers != nil && len(r.config.Roster) <= 1 && !v.DeletedGroup(id)
 }
@@ -127,11 +127,11 @@ func (r *Replica) unknown(id uint64) bool {
 // hostLost fences the partitions of a loop that the metadata knows and a log with lost records does
 // not: they may have had messages, and a new life would give their offsets away again.
 func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
-	for _, s := range r.follower.View().Streams() {
+	for _, s := range r.view().Streams() {
 		for _, t := range s.Topics() {
 			for _, part := range t.AllPartitions() {
 				id := t.GroupID(&part)
-				if LoopOf(id, loops) != number || r.find(id) != nil || !r.hosts(r.follower.View(), id) {
+				if LoopOf(id, loops) != number || r.find(id) != nil || !r.hosts(r.view(), id) {
 					continue
 				}
 				p := r.newPartition(e, id)
@@ -146,7 +146,7 @@ func (r *Replica) hostLost(e *loop.Engine, number, loops int) {
 func (r *Replica) spec(id uint64) loop.Spec {
 	s := loop.Spec{ID: id, Cluster: r.config.Cluster, Members: 1, Policy: vsr.Policy{Synced: r.persisted(id)}}
 	nodes := r.config.Roster
-	if _, part, ok := r.follower.View().PartitionByGroupID(id); ok && part.Placed() {
+	if _, part, ok := r.view().PartitionByGroupID(id); ok && part.Placed() {
 		nodes = part.Members()
 	}
 	if len(nodes) > 1 {
@@ -181,7 +181,7 @@ func homeDir(id uint64, home uint32) string {
 
 func (r *Replica) options(p *Partition) segment.Options {
 	o := segment.Options{Files: r.files, Trash: trashDir}
-	if t := r.follower.View().TopicByKey(metadata.TopicKey{Stream: p.stream, Topic: p.topic}); t != nil {
+	if t := r.view().TopicByKey(metadata.TopicKey{Stream: p.stream, Topic: p.topic}); t != nil {
 		o.SegmentSize = int64(t.Settings.SegmentSize)
 	}
 	return o
@@ -190,7 +190,7 @@ func (r *Replica) options(p *Partition) segment.Options {
 // persisted reports whether the group's topic asks for synced acknowledgements, of messages or of
 // consumer offsets: one policy rules the whole log of a partition, the stricter one.
 func (r *Replica) persisted(id uint64) bool {
-	t, _, ok := r.follower.View().PartitionByGroupID(id)
+	t, _, ok := r.view().PartitionByGroupID(id)
 	return ok && (t.Settings.Persisted || t.Settings.OffsetsPersist)
 }
 

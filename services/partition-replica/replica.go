@@ -53,6 +53,8 @@ type Follower interface {
 type Deps struct {
 	FS       vfs.FS
 	Follower Follower
+	// Logged may be newer than the view of Follower: it says what partitions are that the log knows. Nil: it is not.
+	Logged   *metadata.View
 	Pool     *buffer.Pool
 	Log      hclog.Logger
 	Registry prometheus.Registerer
@@ -77,6 +79,7 @@ type Replica struct {
 	diskLow   func(bool)
 	fatal     func(status int, reason error)
 	seen      *metadata.View     // last view Follow looked at
+	logged    *metadata.View     // Deps.Logged while Open runs
 	transfers *transfer.Exchange // nil where every group has one member
 
 	mu         sync.RWMutex
@@ -96,7 +99,7 @@ const (
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log,
-		diskLow: deps.DiskLow, fatal: deps.Fatal, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
+		logged: deps.Logged, diskLow: deps.DiskLow, fatal: deps.Fatal, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}
 	r.space.fs, r.space.again = deps.FS, make(chan struct{}, 1)
@@ -108,6 +111,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	if err := r.openEngines(deps); err != nil {
 		return nil, err
 	}
+	r.logged = nil
 	r.dropStrays()
 	r.openTransfers()
 	return r, nil
@@ -183,6 +187,14 @@ func LoopOf(group uint64, loops int) int {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], group)
 	return int(wire.Hash64(b[:]) % uint64(loops))
+}
+
+// view is the metadata that says what a partition is.
+func (r *Replica) view() *metadata.View {
+	if r.logged != nil {
+		return r.logged
+	}
+	return r.follower.View()
 }
 
 func (r *Replica) find(group uint64) *Partition {
