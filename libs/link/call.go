@@ -30,10 +30,9 @@ type Call struct {
 	Header       wire.RequestHeader
 	Group        uint64 // wire.MetadataGroup or a partition group id
 	Internal     Internal
-	MetadataOp   uint64 // metadata op the request was resolved at
-	FloorView    uint32 // what the front-door has already shown of this group:
-	FloorOffset  uint64 // a replica behind it refuses
-	Generation   uint64 // generation of the consumer group at MetadataOp
+	MetadataOp   uint64     // metadata op the request was resolved at
+	Floor        wire.Floor // reads: what the front-door has shown of this group; a replica below it refuses
+	Generation   uint64     // generation of the consumer group at MetadataOp
 	ConsumerKind wire.ConsumerKind
 	ConsumerID   uint32 // resolved: number, hash of the name, or consumer group id
 	Sequence     uint64 // the front-door's own number of a partition write, for duplicate recognition

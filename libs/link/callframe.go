@@ -13,7 +13,7 @@ func putCall(b []byte, c *Call, size int, number uint64, deadline uint32) {
 	h.Size, h.Group = uint32(size), c.Group
 	h.Put(b)
 	r := wire.Routed{
-		Connection: c.Connection, Sequence: c.Sequence, MetadataOp: c.MetadataOp, FloorView: c.FloorView, FloorOffset: c.FloorOffset,
+		Connection: c.Connection, Sequence: c.Sequence, MetadataOp: c.MetadataOp, Floor: c.Floor,
 		Generation: c.Generation, Deadline: deadline, Code: uint32(h.Code), ConsumerKind: c.ConsumerKind, ConsumerID: c.ConsumerID,
 		MaxReply: uint32(max(c.MaxReply, 0)), InFlight: uint32(len(c.InFlight)), Correlation: number,
 	}
@@ -33,7 +33,7 @@ func takeCall(c *Call, h *wire.RequestHeader, r *wire.Routed) {
 		c.Header.Code = wire.Cmd(r.Code)
 	}
 	c.Connection, c.Sequence, c.MetadataOp = r.Connection, r.Sequence, r.MetadataOp
-	c.FloorView, c.FloorOffset, c.Generation = r.FloorView, r.FloorOffset, r.Generation
+	c.Floor, c.Generation = r.Floor, r.Generation
 	c.ConsumerKind, c.ConsumerID, c.MaxReply, c.Deadline = r.ConsumerKind, r.ConsumerID, int(r.MaxReply), r.Deadline
 }
 

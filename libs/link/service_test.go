@@ -80,7 +80,7 @@ func sampleCall() *Call {
 		Cluster: wire.U128{Lo: 1}, View: 2, Release: 3, Replica: 4, Client: wire.U128{Lo: 5, Hi: 6}, RequestChecksum: wire.U128{Lo: 7},
 		Timestamp: 8, Request: 9, Operation: wire.OpStoreOffset, Session: 10, UserID: 11, Code: wire.CmdStoreOffset,
 	}
-	c.Group, c.MetadataOp, c.FloorView, c.FloorOffset, c.Generation = 12, 13, 14, 15, 16
+	c.Group, c.MetadataOp, c.Floor, c.Generation = 12, 13, wire.Floor{View: 14, Next: 15}, 16
 	c.ConsumerKind, c.ConsumerID, c.Sequence, c.Connection, c.MaxReply = 2, 17, 18, wire.U128{Lo: 19, Hi: 20}, 21
 	c.InFlight, c.Deadline, c.Body = []uint32{22, 23, 1 << 30}, 15_000, []byte("the body")
 	return c

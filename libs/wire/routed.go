@@ -6,7 +6,7 @@ package wire
 // 228 here, since 196 is taken.
 //
 //	64 connection 16 · 80 sequence u64 · 88 max reply u32 · 92 in-flight count u32 ·
-//	196 metadata op u64 · 204 floor view u32 · 208 floor offset u64 · 216 generation u64 · 224 deadline u32 ·
+//	196 metadata op u64 · 204 floor view u32 · 208 floor next offset u64 · 216 generation u64 · 224 deadline u32 ·
 //	228 code u32 · 232 flags u8 · 233 consumer kind u8 · 234 reserved 2 · 236 consumer id u32 · 240 correlation u64
 //
 // In-flight partitions are u32 each and stand behind the body.
@@ -14,8 +14,7 @@ type Routed struct {
 	Connection   U128   // front-door's id of the client's connection
 	Sequence     uint64 // front-door's number of a partition write
 	MetadataOp   uint64 // metadata op the request was resolved at
-	FloorView    uint32 // what the client has been shown already
-	FloorOffset  uint64
+	Floor        Floor  // what the sender has shown of the group: a replica below it refuses
 	Generation   uint64 // of the consumer group
 	Deadline     uint32 // ms the sender waits for the answer, 0: as long as the connection lives
 	Code         uint32 // Cmd, or with Internal the number of a request between roles
@@ -37,8 +36,8 @@ func (r *Routed) Put(b []byte) {
 	le.PutUint32(b[88:], r.MaxReply)
 	le.PutUint32(b[92:], r.InFlight)
 	le.PutUint64(b[196:], r.MetadataOp)
-	le.PutUint32(b[204:], r.FloorView)
-	le.PutUint64(b[208:], r.FloorOffset)
+	le.PutUint32(b[204:], r.Floor.View)
+	le.PutUint64(b[208:], r.Floor.Next)
 	le.PutUint64(b[216:], r.Generation)
 	le.PutUint32(b[224:], r.Deadline)
 	le.PutUint32(b[228:], r.Code)
@@ -55,7 +54,7 @@ func (r *Routed) Decode(b []byte) error {
 	}
 	*r = Routed{
 		Connection: DecodeU128(b[64:]), Sequence: le.Uint64(b[80:]), MaxReply: le.Uint32(b[88:]), InFlight: le.Uint32(b[92:]),
-		MetadataOp: le.Uint64(b[196:]), FloorView: le.Uint32(b[204:]), FloorOffset: le.Uint64(b[208:]), Generation: le.Uint64(b[216:]),
+		MetadataOp: le.Uint64(b[196:]), Floor: Floor{View: le.Uint32(b[204:]), Next: le.Uint64(b[208:])}, Generation: le.Uint64(b[216:]),
 		Deadline: le.Uint32(b[224:]), Code: le.Uint32(b[228:]), Internal: b[232]&routedInternal != 0, ConsumerKind: ConsumerKind(b[233]),
 		ConsumerID: le.Uint32(b[236:]), Correlation: le.Uint64(b[240:]),
 	}

@@ -12,7 +12,7 @@ import (
 func TestRoutedLayout(t *testing.T) {
 	h := wire.RequestHeader{Size: 300, Client: wire.U128{Lo: 1}, Operation: wire.OpSendMessages, Session: 2, Request: 3, UserID: 4, Group: 5}
 	r := wire.Routed{
-		Connection: wire.U128{Lo: 0x10, Hi: 0x11}, Sequence: 0x12, MetadataOp: 0x13, FloorView: 0x14, FloorOffset: 0x15, Generation: 0x16,
+		Connection: wire.U128{Lo: 0x10, Hi: 0x11}, Sequence: 0x12, MetadataOp: 0x13, Floor: wire.Floor{View: 0x14, Next: 0x15}, Generation: 0x16,
 		Deadline: 0x17, Code: 0x18, Internal: true, ConsumerKind: 2, ConsumerID: 0x19, MaxReply: 0x1a, InFlight: 0x0b, Correlation: 0x1c,
 	}
 	got := bytes.Repeat([]byte{0xdb}, 256)

@@ -27,6 +27,7 @@ type Core struct {
 	facts     *facts
 	removed   *removed
 	index     *readIndex // nil in a process that has everything
+	floors    *floors    // nil there too
 	voucher   voucher    // nil when the view is never old
 	host      *host
 	entering  chan struct{} // one token for each login that is being registered
@@ -52,7 +53,7 @@ func newCore(cfg Config, deps Deps) *Core {
 	c.voucher, _ = deps.Follower.(voucher)
 	if router := deps.Router; router != nil {
 		deps.Partitions, c.deps.Partitions = router.Service, router.Service
-		c.index = &readIndex{core: c}
+		c.index, c.floors = &readIndex{core: c}, newFloors()
 	}
 	c.facts = newFacts(deps.Partitions, cfg.FactsFor)
 	if deps.Router != nil {

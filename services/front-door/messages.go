@@ -83,7 +83,7 @@ func (s *Session) sendRouted() action {
 		}
 		s.send.chosen = true
 	}
-	_, group, ok := target.partition(s.send.partition)
+	part, group, ok := target.partition(s.send.partition)
 	if !ok {
 		return s.refused(wire.CodeResourceNotFound)
 	}
@@ -94,9 +94,10 @@ func (s *Session) sendRouted() action {
 		if code := s.verifyBatch(); code != 0 {
 			return s.refused(code)
 		}
-		group = s.repeated(target, group)
+		s.repeated(target)
+		part, group, _ = target.partition(s.send.partition)
 	}
-	s.callPartition(group, target.since)
+	s.callPartition(group, part.PurgeGeneration, target.since)
 	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
 	return s.route(s.core.partitionService(group), (*Session).sendRouted, (*Session).sent)
 }
@@ -136,22 +137,20 @@ func (s *Session) verifyBatch() wire.Code {
 }
 
 // repeated recognises the repeat of a send: it keeps its number, and where the server chose the
-// partition it goes to the one of the first attempt, which alone knows it. The result is the group.
-func (s *Session) repeated(target *route, group uint64) uint64 {
+// partition it goes to the one of the first attempt, which alone knows it.
+func (s *Session) repeated(target *route) {
 	o := s.attempts.of(s.header.Request, s.send.checksum)
 	if o == nil {
-		return group
+		return
 	}
 	s.call.Sequence = o.sequence
 	if s.send.request.Partitioning.Kind != wire.PartitioningBalanced {
-		return group
+		return
 	}
 	_, _, number, _ := wire.SplitGroupID(o.group)
 	if _, first, ok := target.partition(number); ok && first == o.group {
 		s.send.partition = number
-		return first
 	}
-	return group
 }
 
 // number gives a partition write its own number on this connection.
@@ -171,12 +170,15 @@ func (s *Session) sent() action {
 	if s.call.Status != 0 {
 		return s.refused(s.call.Status)
 	}
+	s.shown(confirmedNext(s.call.Out, s.send.request.MessagesCount))
 	return s.committed(s.id, wire.OpSendMessages, s.call.Out)
 }
 
-// callPartition fills the call for a partition's primary, which waits until it knows the metadata up to op.
-func (s *Session) callPartition(group, op uint64) {
+// callPartition fills the call for the primary of a partition that was purged so often. It waits until it knows
+// the metadata up to op.
+func (s *Session) callPartition(group, purges, op uint64) {
 	c := s.call
+	s.purges = purges
 	c.Group = group
 	c.MetadataOp = op
 	c.Header = s.header
@@ -213,11 +215,11 @@ func (s *Session) poll() action {
 	if target.topic == nil {
 		return s.refused(target.miss)
 	}
-	_, group, ok := target.partition(q.Partition.ID)
+	part, group, ok := target.partition(q.Partition.ID)
 	if !ok {
 		return s.refused(wire.CodePartitionNotFound)
 	}
-	s.callPartition(group, target.since)
+	s.readPartition(group, part.PurgeGeneration, target.since)
 	s.call.Header.Code = wire.CmdPollMessages // on a data connection it has a code of its own
 	s.call.Body, s.call.MaxReply = s.body, s.maxReply
 	return s.route(s.core.partitionService(group), (*Session).poll, (*Session).polled)
@@ -240,13 +242,15 @@ func (s *Session) emptyPoll(partition uint32) action {
 	return s.answer(wire.PollHeader{Partition: partition}.Append(s.reset()))
 }
 
-// polled answers a poll.
+// polled answers a poll, or a read of a stored offset, which begins like one.
 func (s *Session) polled() action {
 	switch {
 	case s.call.Status != 0:
 		return s.refused(s.call.Status)
 	case s.call.OutFrame != nil:
+		s.shown(polledNext(s.call.OutFrame.Bytes()[wire.HeaderSize:]))
 		return s.answerFrame()
 	}
+	s.shown(polledNext(s.call.Out))
 	return s.answer(append(s.reset(), s.call.Out...))
 }

@@ -219,7 +219,7 @@ func (s *Session) deleteSegments() action {
 		return s.truncate(0)
 	}
 	group := topic.GroupID(&p)
-	s.callPartition(group, s.view.Op)
+	s.callPartition(group, p.PurgeGeneration, s.view.Op)
 	s.call.Internal = link.InternalSealed
 	s.logged = appendSealed(s.logged[:0], group, q.Count)
 	s.call.Body = s.logged

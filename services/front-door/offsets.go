@@ -17,14 +17,14 @@ func (s *Session) getOffset() action {
 	if !target.mayPoll {
 		return s.refused(wire.CodeUnauthorized)
 	}
-	_, group, ok := target.partition(q.Partition.ID)
+	part, group, ok := target.partition(q.Partition.ID)
 	if !ok {
 		return s.refused(wire.CodePartitionNotFound)
 	}
 	if !s.consumer(target, q.Consumer) {
 		return s.absent()
 	}
-	s.callPartition(group, target.since)
+	s.readPartition(group, part.PurgeGeneration, target.since)
 	s.call.Body = s.body
 	return s.route(s.core.partitionService(group), (*Session).getOffset, (*Session).polled)
 }
@@ -55,14 +55,14 @@ func (s *Session) writeOffset(consumer wire.Consumer, stream, topic wire.Identif
 	if target.topic == nil || !at.Set {
 		return s.refused(wire.CodeResourceNotFound)
 	}
-	_, group, ok := target.partition(at.ID)
+	part, group, ok := target.partition(at.ID)
 	if !ok || !s.owns(target, consumer, at.ID) {
 		return s.refused(wire.CodeResourceNotFound)
 	}
 	if !target.mayPoll {
 		return s.refused(wire.CodeUnauthorized)
 	}
-	s.callPartition(group, target.since)
+	s.callPartition(group, part.PurgeGeneration, target.since)
 	s.call.Body, s.call.BodyStart = s.body, wire.HeaderSize
 	return s.route(s.core.partitionService(group), again, (*Session).offsetWritten)
 }
@@ -103,6 +103,7 @@ func (s *Session) offsetWritten() action {
 	if s.call.Status != 0 {
 		return s.refused(s.call.Status)
 	}
+	s.shown(0)
 	out := s.call.Out
 	if len(out) == 0 {
 		out = wire.AppendSuccess(out)

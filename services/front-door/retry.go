@@ -55,11 +55,11 @@ func (s *Session) answered() action {
 }
 
 // repeatLater repeats the call after a pause, or, when the replica knows newer metadata and therefore not
-// the group, as soon as the own view is as new.
+// the group, or not what was shown before a purge, as soon as the own view is as new.
 func (s *Session) repeatLater() action {
 	s.backOff()
 	s.core.metrics.retries.Inc()
-	if c := s.call; c.Reason == link.ReasonUnknownGroup && c.MetadataOp > s.view.Op {
+	if c := s.call; (c.Reason == link.ReasonUnknownGroup || c.Reason == link.ReasonBehind) && c.MetadataOp > s.view.Op {
 		c.Op = c.MetadataOp
 		return s.then(actHold, (*Session).repeat)
 	}

@@ -69,6 +69,7 @@ type Session struct {
 
 	call    *link.Call
 	service link.Service
+	purges  uint64 // of the partition that is called, when the call was resolved
 	delay   time.Duration
 	job     passwordJob
 	groups  []uint64

@@ -87,7 +87,8 @@ func (p *Partition) count(leads bool, view uint32) {
 
 // serves reports whether this process may answer reads of a partition, nil when it does not host it.
 // Otherwise it has refused the call, with word of who may. In a cluster nothing is said of a partition
-// before its group was asked: others may have it under a later primary.
+// before its group was asked: others may have it under a later primary. Neither does a primary answer that is
+// below what the caller has shown before (design-arguments.md 14): it is deposed and has not heard of it.
 func (r *Replica) serves(p *Partition, c *link.Call) bool {
 	if p == nil {
 		if id := c.Group; r.shared(id) {
@@ -98,9 +99,21 @@ func (r *Replica) serves(p *Partition, c *link.Call) bool {
 		}
 		return true
 	}
+	view := p.group.View() // before: a view that begins meanwhile is not the one that serves
 	ok, why := p.group.Serves(loop.Ticks(), r.config.Engine.Echoes)
-	if !ok {
+	switch {
+	case !ok:
 		c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
+	case p.group.Nodes() != nil && view < c.Floor.View: // a later primary has answered
+		ok, why = false, link.ReasonNotPrimary
+		c.View, c.Primary = view, wire.NoPrimary
+	case p.group.Nodes() != nil && (wire.Floor{View: view, Next: p.log.View().Next()}).Below(c.Floor):
+		ok, why = false, link.ReasonBehind // a purge that the caller will hear of took what it has shown
+		c.View, c.MetadataOp = view, r.follower.View().Op
+	default:
+		c.View = view
+	}
+	if !ok {
 		c.Refuse(wire.CodeTransientNotAccepted, why)
 	}
 	return ok

@@ -31,7 +31,8 @@ type trio struct {
 	wires []parcel
 	// roster are the nodes that host everything; nil where the metadata says who hosts what.
 	roster []uint8
-	sends  uint64 // numbers writes: the same front-door asks all nodes
+	sends  uint64  // numbers writes: the same front-door asks all nodes
+	alone  *member // its frames are lost, although it is heard
 }
 
 type parcel struct {
@@ -136,7 +137,7 @@ func (m *member) stop(power bool) {
 
 // Send implements loop.Peers.
 func (m *member) Send(to uint8, f loop.Frame) bool {
-	if !m.up || !m.trio.nodes[to].up {
+	if !m.up || !m.trio.nodes[to].up || m.trio.alone == m || m.trio.alone == m.trio.nodes[to] {
 		return false
 	}
 	m.trio.wires = append(m.trio.wires, parcel{m.node, to, *f.Header, slices.Clone(f.Body)})

@@ -15,7 +15,7 @@ func (p *Partition) admitSend(c *link.Call, prop *loop.Proposal) bool {
 			return false
 		}
 		p.Settle() // it may have been applied in this very turn
-		c.ReplyOp, c.Op, c.Commit = wire.OpSendMessages, w.op, w.op
+		c.ReplyOp, c.Op, c.Commit, c.View = wire.OpSendMessages, w.op, w.op, p.group.View()
 		c.Out = confirmation(c.Out[:0], p.stream, p.topic, p.number, w.base)
 		c.Finish()
 		return false
