@@ -76,7 +76,6 @@ func (l *Loop) leave(g *Group) {
 		w.body.release()
 	}
 	p.parked, p.asked = nil, false
-	l.vote(g)
 }
 
 // Receive takes a frame of another node; its body, behind start bytes that the loop may overwrite,

@@ -21,6 +21,8 @@ type Group struct {
 	queue   []*link.Call       // admitted when the pipeline has room
 	failed  uint64             // lowest op whose write failed; the group refuses until the tail is cut
 	gone    bool
+	unborn  bool   // its state is not in a checkpoint yet: it takes no part
+	heir    *Group // the group that took its state over, when it is gone
 	damage  damage
 	peers   *peering // nil: a group of one
 

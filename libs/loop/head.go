@@ -32,12 +32,12 @@ func (g *Group) Last() wire.PrepareHeader { return g.applied }
 
 // Settled reports whether this member takes part in its group with all it ever acknowledged. Called in a
 // turn.
-func (g *Group) Settled() bool { return g.peers == nil || g.core.Settled() }
+func (g *Group) Settled() bool { return !g.unborn && (g.peers == nil || g.core.Settled()) }
 
 // Lost reports whether this member of a group of several came up without log and votes and has not got
 // them back. Called in a turn.
-func (g *Group) Lost() bool { return g.peers != nil && g.core.Lost() }
+func (g *Group) Lost() bool { return !g.unborn && g.peers != nil && g.core.Lost() }
 
 // Current reports whether this member takes part in its group and has applied all it was told is
 // committed. Called in a turn.
-func (g *Group) Current() bool { return g.peers == nil || g.core.Current() }
+func (g *Group) Current() bool { return !g.unborn && (g.peers == nil || g.core.Current()) }

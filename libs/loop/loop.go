@@ -54,12 +54,12 @@ type Loop struct {
 	groups map[uint64]*Group
 
 	// Missing is asked for a group nobody hosts here; it may host it (AddBorn) and return it. A nil
-	// result leaves the call to be refused with 58.
-	Missing func(c *link.Call) *Group
+	// result leaves the call to be refused with 58, for the reason given.
+	Missing func(c *link.Call) (*Group, link.Reason)
 	// MissingPeer is Missing for a frame of another node.
 	MissingPeer func(group uint64) *Group
-	// TransferFrame takes frames of state transfers (22 to 25), and owns them.
-	TransferFrame func(g *Group, f *PeerFrame)
+	// TransferFrame takes frames of state transfers (22 to 25), and owns them. Who sends them need not be a member.
+	TransferFrame func(f *PeerFrame)
 	// Transfer fetches the state of a group, at op above or higher, from a node. It ends with
 	// Engine.Install or Loop.TransferFailed.
 	Transfer func(g *Group, node uint8, above uint64)
@@ -185,6 +185,7 @@ func (l *Loop) remove(g *Group) {
 	delete(l.groups, g.ID)
 	if g.peers != nil {
 		l.leave(g)
+		l.vote(g)
 	}
 	g.refuseQueue(link.ReasonUnknownGroup)
 	for op := g.tail.first; op < g.tail.next(); op++ {
@@ -199,12 +200,16 @@ func (l *Loop) remove(g *Group) {
 
 // call routes one request to its group.
 func (l *Loop) call(c *link.Call) {
-	g := l.groups[c.Group]
+	g, why := l.groups[c.Group], link.ReasonUnknownGroup
 	if g == nil && l.Missing != nil {
-		g = l.Missing(c)
+		g, why = l.Missing(c)
 	}
 	if g == nil {
-		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonUnknownGroup)
+		c.Refuse(wire.CodeTransientNotAccepted, why)
+		return
+	}
+	if g.unborn {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonViewChange)
 		return
 	}
 	if g.peers != nil && !l.leads(g, c) {
@@ -213,6 +218,8 @@ func (l *Loop) call(c *link.Call) {
 	switch {
 	case g.failed != 0:
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonDiskFull)
+	case g.core.Closed():
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonViewChange) // a successor takes it
 	case len(g.queue) > 0 || g.tail.count >= l.limits.Pipeline || g.Machine.Blocked():
 		if len(g.queue) >= l.limits.Queue {
 			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
@@ -252,7 +259,7 @@ func (l *Loop) drainQueues() {
 // Propose gives an admitted proposal its op and stages it. c is nil for the machine's own ops: false
 // means the op was dropped, and its machine proposes it again later.
 func (l *Loop) Propose(g *Group, p *Proposal, c *link.Call) bool {
-	if c == nil && (g.failed != 0 || g.tail.count >= l.limits.Pipeline || g.peers != nil && !g.core.Primary()) {
+	if c == nil && (g.unborn || g.failed != 0 || g.tail.count >= l.limits.Pipeline || g.peers != nil && !g.core.Primary()) {
 		return false
 	}
 	l.in = vsr.Input{Kind: vsr.InputRequest, Now: l.env.Now(), Request: vsr.Request{
@@ -311,7 +318,7 @@ func reason(w vsr.Why) link.Reason {
 		return link.ReasonDiskFull
 	case vsr.WhyHalted:
 		return link.ReasonClosing
-	case vsr.WhyIsolated, vsr.WhyViewChange:
+	case vsr.WhyIsolated, vsr.WhyViewChange, vsr.WhySealed:
 		return link.ReasonViewChange
 	}
 	return link.ReasonBusy

@@ -166,5 +166,5 @@ func (g *Group) Nodes() []uint8 {
 	return g.peers.nodes
 }
 
-// muted reports whether the group's state can not be read: it takes no part in its group.
-func (g *Group) muted() bool { return g.damage.image != nil }
+// muted reports whether the group takes no part: its state can not be read, or is not durable yet.
+func (g *Group) muted() bool { return g.damage.image != nil || g.unborn }

@@ -124,6 +124,10 @@ func (f *PeerFrame) decodeSuffix(head uint64, checksum wire.U128) bool {
 
 // received steps the group a frame is for.
 func (l *Loop) received(f *PeerFrame) {
+	if c := f.Header.Command(); c >= wire.CommandRequestStateTransfer && c <= wire.CommandStateChunk {
+		l.transferred(f)
+		return
+	}
 	g := l.groups[f.Group]
 	if g == nil && l.MissingPeer != nil {
 		g = l.MissingPeer(f.Group)
@@ -139,16 +143,20 @@ func (l *Loop) received(f *PeerFrame) {
 		f.Release()
 		return
 	}
-	switch c := f.Header.Command(); {
-	case c >= wire.CommandRequestStateTransfer && c <= wire.CommandStateChunk:
-		if l.TransferFrame == nil {
-			f.Release()
-			return
-		}
-		l.TransferFrame(g, f)
-	default:
-		l.stepFrame(g, from, f)
+	l.stepFrame(g, from, f)
+}
+
+// transferred passes a frame of a state transfer on. Members ask for what they miss, and so do nodes that are to be
+// members of a successor: whoever offers a state decides who may have it.
+func (l *Loop) transferred(f *PeerFrame) {
+	if l.TransferFrame == nil {
+		f.Release()
+		return
 	}
+	if l.groups[f.Group] == nil && l.MissingPeer != nil {
+		l.MissingPeer(f.Group)
+	}
+	l.TransferFrame(f)
 }
 
 func (l *Loop) stepFrame(g *Group, from uint8, f *PeerFrame) {

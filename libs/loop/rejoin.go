@@ -63,8 +63,13 @@ func (e *Engine) rejoin(r *restoring) error {
 	if len(boot.Tail) > 0 && boot.Tail[0].Op == boot.Commit {
 		g.applied = boot.Tail[0]
 	}
+	// Nobody acts in a group before its first vote, so a log that begins with what was inherited proves nothing.
+	records := boot.Head > 0 || r.log.Image != nil
+	if n := len(boot.Tail); n > 0 && genesis(&boot.Tail[n-1]) {
+		records = false
+	}
 	slices.Reverse(boot.Tail)
-	boot.State = e.judge(&r.spec, boot.Head > 0 || r.log.Image != nil)
+	boot.State = e.judge(&r.spec, records)
 	if r.cut == 0 {
 		boot.Adopted, boot.AdoptView = r.log.Adopted, r.log.AdoptView
 		p.adopted, p.adoptView = r.log.Adopted, r.log.AdoptView

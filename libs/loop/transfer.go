@@ -27,7 +27,7 @@ func (e *Engine) Install(g *Group, head wire.PrepareHeader, take func() error) {
 	if g.gone {
 		return
 	}
-	if head.Op <= g.Applied() {
+	if head.Op <= g.Applied() || head.Group != g.ID {
 		e.Loop.TransferFailed(g)
 		return
 	}

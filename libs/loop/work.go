@@ -40,6 +40,9 @@ func (l *Loop) work(g *Group, force bool) {
 	l.working++
 	l.env.Go(w.Run, func(err error) {
 		l.working--
+		for g.heir != nil {
+			g = g.heir // the work was on what it inherited
+		}
 		if g.gone {
 			return
 		}

@@ -88,6 +88,8 @@ func (v *View) execute(h *wire.PrepareHeader, body []byte) (payload []byte, code
 		return nil, v.completeRevocation(body)
 	case wire.OpRegisterNode:
 		return v.registerNode(body)
+	case wire.OpSucceedPartition:
+		return nil, v.movePartition(body)
 	case wire.OpCreateUser:
 		return v.createUser(h, body)
 	case wire.OpUpdateUser:

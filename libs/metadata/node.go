@@ -16,6 +16,8 @@ type Node struct {
 	Zone    string
 	Replica string // host:port of the replica plane
 	Service string // host:port of the service plane
+	// Draining: nothing new is placed here, and what is here is to move away.
+	Draining bool
 }
 
 // Nodes yields the registered nodes in id order.
@@ -61,16 +63,24 @@ func (v *View) registerNode(body []byte) ([]byte, wire.Code) {
 	}
 	known, holder := v.NodeByUUID(q.UUID), v.Node(q.ID)
 	switch {
-	case q.Gone:
+	case q.Change == wire.NodeLeaves:
 		if known != nil && known.Epoch == q.Epoch {
 			v.nodes = v.nodes.delete(known.ID)
 		}
+	case q.Change != wire.NodeTakes:
+		if known == nil {
+			return nil, wire.CodeResourceNotFound
+		}
+		changed := *known
+		changed.Draining = q.Change == wire.NodeDrains
+		v.nodes = v.nodes.set(known.ID, &changed)
 	case known != nil && known.ID != q.ID, known == nil && holder != nil:
 		return nil, wire.CodeInvalidIdentifier
 	case known == nil || q.Epoch >= known.Epoch:
 		v.nodes = v.nodes.set(q.ID, &Node{
 			ID: q.ID, UUID: q.UUID, Role: q.Role, Epoch: q.Epoch,
 			Zone: string(q.Zone), Replica: string(q.Replica), Service: string(q.Service),
+			Draining: known != nil && known.Draining,
 		})
 	}
 	return []byte{q.ID}, 0
@@ -82,7 +92,7 @@ func LogNode(dst []byte, q wire.Node, id uint8) []byte {
 	return q.Append(dst)
 }
 
-// LogNodeGone appends the body with which the primary frees the place of a node.
-func LogNodeGone(dst []byte, n *Node) []byte {
-	return wire.Node{UUID: n.UUID, ID: n.ID, Role: n.Role, Gone: true, Epoch: n.Epoch}.Append(dst)
+// LogNodeChange appends the body with which the primary frees the place of a node, or has it drained or not.
+func LogNodeChange(dst []byte, n *Node, change wire.NodeChange) []byte {
+	return wire.Node{UUID: n.UUID, ID: n.ID, Role: n.Role, Change: change, Epoch: n.Epoch}.Append(dst)
 }

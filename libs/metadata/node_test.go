@@ -72,7 +72,7 @@ func TestNodeGone(t *testing.T) {
 	old := l.v.Node(5)
 	l.register(aNode(5, 2))
 	gone := func(n *Node) Reply {
-		return l.commit(wire.PrepareHeader{Operation: wire.OpRegisterNode}, LogNodeGone(nil, n))
+		return l.commit(wire.PrepareHeader{Operation: wire.OpRegisterNode}, LogNodeChange(nil, n, wire.NodeLeaves))
 	}
 	if r := gone(old); r.Code != 0 || l.v.Node(5) == nil {
 		t.Fatalf("%v: a node that came back is gone", r.Code)

@@ -2,16 +2,25 @@ package metadata
 
 import "github.com/whippet-mq/whippet/libs/wire"
 
-// DeletedGroup reports whether the view proves that the partition group id was deleted: it is not
-// there, and its slot's count of deletes moved past its tag. Absence alone proves nothing, and neither does
-// a view from before the group was created, whose count is behind the tag.
+// DeletedGroup reports whether the view proves that the life of the partition group id is over: it was deleted,
+// or others succeeded it. Its partition has a later incarnation, or is not there and its slot's count moved past
+// its tag. Absence alone proves nothing, and neither does a view from before the group was created, which knows
+// earlier tags only. What the successor of a group still needs of it, Successor says.
 func (v *View) DeletedGroup(id uint64) bool {
-	if _, _, ok := v.PartitionByGroupID(id); ok {
-		return false
+	stream, topic, partition, tag := wire.SplitGroupID(id)
+	k := TopicKey{stream, topic}
+	last, _ := v.deletes.Get(k)
+	if t := v.TopicByKey(k); t != nil {
+		if p, ok := t.Partition(partition); ok {
+			last = p.Tag
+		}
 	}
-	stream, topic, _, tag := wire.SplitGroupID(id)
-	deletes, _ := v.deletes.Get(TopicKey{stream, topic})
-	moved := (deletes - tag) & wire.MaxTag // counts go round at MaxTag
+	return laterTag(last, tag)
+}
+
+// laterTag reports whether tag a is one of an incarnation after that of b. Tags go round at MaxTag.
+func laterTag(a, b uint16) bool {
+	moved := (a - b) & wire.MaxTag
 	return moved > 0 && moved <= wire.MaxTag/2
 }
 

@@ -77,6 +77,11 @@ func (v *View) readExtension(d *decoder) {
 	if extra > 0 {
 		v.readNodes(d)
 	}
+	if extra > 2 {
+		v.readDraining(d)
+		v.readMoves(d)
+		extra -= 2
+	}
 	d.skip(extra-1, "extension")
 }
 

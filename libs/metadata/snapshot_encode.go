@@ -11,7 +11,7 @@ import (
 // The documented form (replica-wire §10) is nested arrays in field order. It has no place for what
 // follows, so a snapshot that needs it carries an eighth element behind the seven documented ones:
 //
-//	Extension [6], or [7] when nodes are registered
+//	Extension [6], [7] when nodes are registered, or [9] when one is drained or a partition has moved or is moving
 //	 0 version u32 = 1
 //	 1 assignments u64                    highest consensus_group_id ever logged
 //	 2 deletes    [ [stream, topic, count] … ]                ascending; deletes of the slot mod 2048
@@ -19,6 +19,9 @@ import (
 //	 4 replies    [ [slot, [ reply bin … ] ] … ]              ascending; replies before the latest, oldest first
 //	 5 retired    [ [op, client u128, epoch, user, watermark, checksum u128, [ reply bin … ] ] … ]   ascending
 //	 6 nodes      [ [id, uuid u128, role, epoch, zone, replica address, service address] … ]   ascending
+//	 7 draining   [ id … ]                ascending
+//	 8 moves      [ [stream, topic, partition, target bin, origin] … ]   ascending; target or origin not empty
+//	   origin     nil, or [tag, members bin, op, identity u128, timestamp]
 //
 // Everything is a function of the view: created_at is the prepare time of the last op, and statistics
 // are zero because the partition replicas have them. Maps and lists are written in ascending order.
@@ -336,8 +339,12 @@ func (v *View) extendedPartitions() func(yield func(*Topic, Partition) bool) {
 
 func (v *View) appendExtension(dst []byte) []byte {
 	fields := uint32(extensionFields)
-	if v.nodes.Len() > 0 {
+	moves := v.hasMoves()
+	if v.nodes.Len() > 0 || moves {
 		fields++
+	}
+	if moves {
+		fields += 2
 	}
 	dst = msgp.AppendArrayHeader(dst, fields)
 	dst = msgp.AppendUint64(dst, extensionVersion)
@@ -351,8 +358,11 @@ func (v *View) appendExtension(dst []byte) []byte {
 	}
 	dst = v.appendExtendedPartitions(dst)
 	dst = v.appendRetired(v.appendOlderReplies(dst))
-	if v.nodes.Len() > 0 {
+	if v.nodes.Len() > 0 || moves {
 		dst = v.appendNodes(dst)
+	}
+	if moves {
+		dst = v.appendMoves(v.appendDraining(dst))
 	}
 	return dst
 }

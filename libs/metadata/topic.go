@@ -43,7 +43,11 @@ type Partition struct {
 	Assignment      uint64 // consensus_group_id as logged; names nothing
 	TrimTo          uint64 // deleted_up_to_offset: sealed segments up to here may go; 0 = none
 	PurgeGeneration uint64
-	members         string // node ids, the leader of view 0 first
+	// Origin is the group this one succeeded, nil for a group that was born empty.
+	Origin *Origin
+
+	members string // node ids, the leader of view 0 first
+	target  string // members of the successor it is to have, empty: it stays
 }
 
 // Members are the node ids that host the partition, in member order; empty means every node of the

@@ -1,6 +1,6 @@
 package vsr
 
-var whyNames = [...]string{"none", "not primary", "pipeline full", "client in flight", "write failed", "halted", "size", "isolated", "view change"}
+var whyNames = [...]string{"none", "not primary", "pipeline full", "client in flight", "write failed", "halted", "size", "isolated", "view change", "sealed"}
 
 // String names the reason, for logs and metrics.
 func (w Why) String() string {

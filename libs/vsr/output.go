@@ -66,6 +66,7 @@ const (
 	WhySize            // the size is not that of a frame
 	WhyIsolated        // too few members are heard: another one may lead
 	WhyViewChange      // the view changed under the request
+	WhySealed          // the log ends in a seal: a successor goes on
 )
 
 // Serve asks the caller to send member To the ops Low..Top, at most wire.MaxSuffix of them, as

@@ -78,9 +78,9 @@ func (p *pipeline) parent(op uint64) wire.U128 {
 }
 
 // precedes reports whether h is the next entry of the chain. An entry whose own header was lost has an
-// unknown identity.
+// unknown identity. Nothing follows a seal.
 func (p *pipeline) precedes(h *wire.PrepareHeader) bool {
-	if h.Op != p.head+1 {
+	if h.Op != p.head+1 || p.closed() {
 		return false
 	}
 	return p.head > 0 && p.at(p.head).header.Blank() || p.parent(p.head) == h.Parent

@@ -47,6 +47,8 @@ func (r *Replica) admit(q *Request) (wire.Code, Why) {
 		return wire.CodeTransientNotAccepted, WhyIsolated
 	case !r.Primary():
 		return wire.CodeTransientNotAccepted, WhyNotPrimary
+	case r.closed():
+		return wire.CodeTransientNotAccepted, WhySealed
 	case r.tail.head-r.committed >= r.limit:
 		return wire.CodeTransientNotAccepted, WhyPipeline
 	case q.Size < wire.HeaderSize || q.Size > wire.MaxFrameSize:

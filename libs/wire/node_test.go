@@ -10,7 +10,7 @@ import (
 func TestNode(t *testing.T) {
 	for _, n := range []Node{
 		{UUID: U128{Lo: 2, Hi: 1}, ID: 7, Role: RolePartition, Epoch: 0x0807060504030201, Zone: []byte("a"), Replica: []byte("r:9090"), Service: []byte("s:9091")},
-		{UUID: U128{Lo: 1}, ID: NoNode, Role: RoleMetadata | RolePartition, Gone: true, Zone: []byte{}, Replica: []byte{}, Service: []byte{}},
+		{UUID: U128{Lo: 1}, ID: NoNode, Role: RoleMetadata | RolePartition, Change: NodeLeaves, Zone: []byte{}, Replica: []byte{}, Service: []byte{}},
 	} {
 		b := n.Append(nil)
 		got, err := DecodeNode(b)

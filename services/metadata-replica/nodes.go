@@ -85,7 +85,7 @@ func (n *nodes) gone(v *metadata.View, now uint64) (list []*metadata.Node) {
 // admitNode lets a registration in, under the id the primary chooses.
 func (r *Replica) admitNode(c *link.Call, p *loop.Proposal) bool {
 	q, err := wire.DecodeNode(c.Body)
-	if err != nil || q.Gone || r.nodes.placement.Replicas == 0 {
+	if err != nil || q.Change != wire.NodeTakes || r.nodes.placement.Replicas == 0 {
 		c.Refuse(wire.CodeInvalidCommand, link.ReasonNone)
 		return false
 	}
@@ -146,7 +146,7 @@ func (r *Replica) freePlaces() {
 		return
 	}
 	for _, n := range r.nodes.gone(r.current, r.engine.Now()) {
-		if r.own(wire.OpRegisterNode, wire.U128{}, noRequest, metadata.LogNodeGone(make([]byte, wire.HeaderSize), n)) {
+		if r.own(wire.OpRegisterNode, wire.U128{}, noRequest, metadata.LogNodeChange(make([]byte, wire.HeaderSize), n, wire.NodeLeaves)) {
 			r.nodes.leaving[n.ID] = true
 		}
 	}

@@ -17,7 +17,7 @@ func (r *Replica) openTransfers() {
 		return
 	}
 	r.transfers = transfer.NewExchange(transfer.Config{Cluster: r.config.Cluster, Peers: peers, Build: r.offer, Fetches: 1})
-	r.engine.Loop.TransferFrame = func(_ *loop.Group, f *loop.PeerFrame) { r.transfers.Frame(f) }
+	r.engine.Loop.TransferFrame = r.transfers.Frame
 	r.engine.Loop.Transfer = func(_ *loop.Group, node uint8, above uint64) { r.fetch(node, above) }
 }
 

@@ -37,7 +37,7 @@ func (r *Replica) openEngines(deps Deps) error {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
 		}
 		e.Fresh = r.renew
-		e.Loop.Missing = func(c *link.Call) *loop.Group { return r.hostFor(e, c.Group) }
+		e.Loop.Missing = func(c *link.Call) (*loop.Group, link.Reason) { return r.hostFor(e, c.Group), link.ReasonUnknownGroup }
 		e.Loop.MissingPeer = func(group uint64) *loop.Group { return r.hostFor(e, group) }
 		r.engines = append(r.engines, e)
 		for g := range recovered.Groups {

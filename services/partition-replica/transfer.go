@@ -25,7 +25,7 @@ func (r *Replica) openTransfers() {
 	}
 	r.transfers = transfer.NewExchange(transfer.Config{Cluster: r.config.Cluster, Peers: peers, Build: r.offer, Fetches: fetchesAtOnce})
 	for _, e := range r.engines {
-		e.Loop.TransferFrame = func(_ *loop.Group, f *loop.PeerFrame) { r.transfers.Frame(f) }
+		e.Loop.TransferFrame = r.transfers.Frame
 		e.Loop.Transfer = func(g *loop.Group, node uint8, above uint64) {
 			if p := r.find(g.ID); p != nil {
 				r.fetch(p, node, above)
