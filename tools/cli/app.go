@@ -92,7 +92,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.streamCommands(), a.topicCommands(), a.partitionCommands(), a.segmentCommands(), a.groupCommands(),
 		a.userCommands(), a.permissionCommands(), a.tokenCommands(), a.offsetCommands(),
-		a.produceCommand(), a.consumeCommand(), a.contextCommands(), a.localCommands(),
+		a.produceCommand(), a.consumeCommand(), a.contextCommands(), a.localCommands(), a.certificatesCommand(),
 	)
 	root.AddCommand(a.systemCommands()...)
 	return root
