@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,18 +19,25 @@ import (
 // healthCommand asks either as a client does, or at an ops port, which has no login: that of any service, as
 // health checks of containers and service managers do.
 func (a *app) healthCommand() *cobra.Command {
-	var ops string
+	var ops, url string
 	cmd := a.command("health", "Check that the server does its work; exit code 0 when it does", cobra.NoArgs, healthy)
 	asClient := cmd.RunE
 	cmd.Long = "Without --ops: log in, read, and look whether all nodes of the roster are well.\n" +
 		"With --ops: ask /healthz and /readyz of one process, without a login. Exit code 1: it says that it is not\n" +
-		"well, or not ready; 3: it does not answer."
+		"well, or not ready; 3: it does not answer.\n" +
+		"With --url: the same of another program that says by a status other than 200 that it is not well."
 	cmd.Flags().StringVar(&ops, "ops", "", "host:port of the ops endpoint of one process")
+	cmd.Flags().StringVar(&url, "url", "", "address of a page that is there while a program is well")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if ops == "" {
-			return asClient(cmd, args)
+		switch {
+		case ops != "" && url != "":
+			return usageError{errors.New("--ops and --url: one of them")}
+		case ops != "":
+			return a.probe(cmd.Context(), ops)
+		case url != "":
+			return a.probePage(cmd.Context(), url)
 		}
-		return a.probe(cmd.Context(), ops)
+		return asClient(cmd, args)
 	}
 	return cmd
 }
@@ -79,6 +87,21 @@ func (a *app) probe(ctx context.Context, ops string) error {
 		}
 	}
 	return a.print(record{{"healthy", true}, {"ready", true}, {"took_us", time.Since(started).Microseconds()}})
+}
+
+// probePage asks one page of a program that is not ours.
+func (a *app) probePage(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	started := time.Now()
+	text, err := ask(ctx, url)
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		return fmt.Errorf("%s: %s", url, text)
+	}
+	return a.print(record{{"healthy", true}, {"took_us", time.Since(started).Microseconds()}})
 }
 
 // probeText bounds what a failing endpoint may say.

@@ -40,3 +40,27 @@ func TestHealthAsksTheOpsPort(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthAsksAPage is the same for programs that are not ours.
+func TestHealthAsksAPage(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/well" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer page.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"--url", page.URL + "/well"}, exitDone},
+		{[]string{"--url", page.URL + "/ill"}, exitFailed},
+		{[]string{"--url", "http://127.0.0.1:1/well"}, exitConnection},
+		{[]string{"--url", page.URL, "--ops", "127.0.0.1:1"}, exitUsage},
+	} {
+		s := &shell{t, map[string]string{}, t.TempDir()}
+		if _, errs, code := s.run("", append([]string{"health"}, c.args...)...); code != c.code {
+			t.Errorf("%v: exit code %d, %q", c.args, code, errs)
+		}
+	}
+}
