@@ -29,6 +29,7 @@ type Options struct {
 	FileSize int64 // bytes of a log file
 	Budget   int64 // bytes of records the log may hold between checkpoints
 	Reserve  int64 // bytes kept allocated for reserved rounds on a full disk
+	Timing   Timing
 }
 
 func (o *Options) defaults() {

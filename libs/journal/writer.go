@@ -30,6 +30,12 @@ const (
 	bodyWrites = 4
 )
 
+// Timing is told how long each write of records, and each sync, of a Writer took. It is called on the writer's
+// goroutines and on those that submit, and must not block. Nil functions are not called.
+type Timing struct {
+	Wrote, Synced func(time.Duration)
+}
+
 // Writer runs a Journal behind two goroutines.
 //
 // The writer goroutine takes everything queued: large bodies go to their segment files (and, for
@@ -137,7 +143,7 @@ func (w *Writer) TryInline(r *Round) (Done, bool) {
 	w.writing = true
 	w.mu.Unlock()
 	w.inline[0] = r
-	at, err := w.j.AppendRounds(w.inline[:])
+	at, err := w.append(w.inline[:])
 	w.inline[0] = nil
 	w.mu.Lock()
 	w.settle(0, err)
@@ -262,7 +268,19 @@ func (w *Writer) writeBatch() (LSN, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.j.AppendRounds(w.batch)
+	return w.append(w.batch)
+}
+
+// append writes the records of rounds.
+func (w *Writer) append(rounds []*Round) (LSN, error) {
+	wrote := w.j.opt.Timing.Wrote
+	if wrote == nil {
+		return w.j.AppendRounds(rounds)
+	}
+	began := time.Now()
+	at, err := w.j.AppendRounds(rounds)
+	wrote(time.Since(began))
+	return at, err
 }
 
 // largeWrite is one large body of a batch.
@@ -440,6 +458,10 @@ func (w *Writer) prepare() {
 
 // syncLog makes the log durable; the background sync includes the large bodies no round waited for.
 func (w *Writer) syncLog(all bool) error {
+	if synced := w.j.opt.Timing.Synced; synced != nil {
+		began := time.Now()
+		defer func() { synced(time.Since(began)) }()
+	}
 	if all {
 		return w.j.SyncAll()
 	}

@@ -41,6 +41,10 @@ const (
 	refusedBusy      = "too_many"
 )
 
+var refusals = []string{
+	refusedTLS, refusedIO, refusedCommand, refusedCluster, refusedDirection, refusedNoAuth, refusedMAC, refusedIdentity, refusedFrame, refusedBusy,
+}
+
 // shaker is one side of a handshake: the frames 14, 15 and 16 of replica-wire.md §3.
 type shaker struct {
 	conn   net.Conn

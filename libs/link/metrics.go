@@ -34,6 +34,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		failed:      counter("failed_dials_total", "Attempts to connect to another process that came to nothing.", "plane"),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "whippet_link_connections", Help: "Open connections between processes."}, []string{"plane"}),
 	}
+	for _, plane := range []string{planeReplica, planeService} {
+		for _, reason := range refusals { // shown from the start: what never happened is 0
+			m.refused.WithLabelValues(plane, reason)
+		}
+	}
 	if registry != nil {
 		registry.MustRegister(m.frames, m.bytes, m.dropped, m.refused, m.reconnects, m.failed, m.connections)
 	}

@@ -91,13 +91,17 @@ func (l *Loop) part() {
 
 // apply executes prepares up to the commit point.
 func (l *Loop) apply(g *Group, commit uint64) {
-	view := g.core.View()
+	view, now := g.core.View(), uint64(0)
 	for g.Applied() < commit {
 		e := g.tail.at(g.tail.first)
 		g.Machine.Apply(&e.header, e.body(), e.call)
 		if c := e.call; c != nil {
 			c.Op, c.Commit, c.Time = e.header.Op, e.header.Op, e.header.Timestamp
 			l.finished = append(l.finished, finished{c, view})
+			if l.Committed != nil {
+				now = max(now, e.header.Timestamp, l.env.Now())
+				l.Committed(now - e.header.Timestamp)
+			}
 		}
 		g.applied = e.header
 		g.tail.pop()

@@ -32,6 +32,7 @@ type EngineOptions struct {
 	Reserve   int64 // bytes kept free for ops that make room
 	Workers   int   // goroutines for file work
 	Heartbeat time.Duration
+	Metrics   *Metrics // nil: nothing is measured
 
 	// What groups of several members need.
 	Peers    Peers
@@ -100,6 +101,7 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 	}
 	j, recovered, err := journal.Open(journal.Options{
 		FS: o.FS, Dir: o.Dir, Owner: o.Owner, Suspect: o.Suspect, Durable: o.durable(), FileSize: o.FileSize, Budget: o.Budget, Reserve: o.Reserve,
+		Timing: o.Metrics.timing(),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("loop: %w", err)
@@ -117,6 +119,7 @@ func OpenEngine(o EngineOptions) (*Engine, *journal.Recovered, error) {
 	// Everything recovered is replayed before the first turn, so the first checkpoint covers it.
 	e.Loop.reached, e.Loop.newest = j.Position(), j.Position()
 	e.Loop.Failed = e.roundFailed
+	o.Metrics.watch(e)
 	e.Loop.Ticked, e.Loop.tight = e.checkpointDue, e.tight
 	if o.Stepped {
 		e.Runner.stepped, e.writer = true, journal.NewInline(j)

@@ -8,6 +8,12 @@ import (
 // Head is the highest op of the group's log, committed or not. Called in a turn.
 func (g *Group) Head() uint64 { return g.core.Head().Op }
 
+// Uncommitted is how many ops of the group's log are not applied here. Called in a turn.
+func (g *Group) Uncommitted() uint64 { return g.core.Head().Op - min(g.Applied(), g.core.Head().Op) }
+
+// Waiting is how many calls wait for room in the pipeline. Called in a turn.
+func (g *Group) Waiting() int { return len(g.queue) }
+
 // Knows reports whether this member knows what is committed: it has applied all it was told of, and so many
 // members answer it that none of them can have committed without one it hears. A group of one always does. Any
 // goroutine.

@@ -47,6 +47,19 @@ func (e *Echoes) reached(p *peering, now vsr.Tick) bool {
 	return n >= vsr.QuorumsOf(len(p.nodes)).Replication
 }
 
+// Silent reports whether a member of the group gives no answer. Any goroutine.
+func (g *Group) Silent(now vsr.Tick, e *Echoes) bool {
+	if g.peers == nil || e == nil {
+		return false
+	}
+	for i, node := range g.peers.nodes {
+		if at := e.at[node].Load(); uint8(i) != g.peers.self && (at == 0 || at+echoLimit < uint64(now)) {
+			return true
+		}
+	}
+	return false
+}
+
 // answering are the nodes that answered a Ping lately.
 func (e *Echoes) answering(now vsr.Tick) (nodes [4]uint64) {
 	if e == nil {

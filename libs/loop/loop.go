@@ -67,6 +67,8 @@ type Loop struct {
 	LostOps func(g *Group, ops uint64)
 	// Echoes says which nodes can be reached; nil: all.
 	Echoes *Echoes
+	// Committed is told how long a call's op took from its stamp until it is executed, in µs; nil: nobody asks.
+	Committed func(took uint64)
 	// Counters count what was refused or lost.
 	Counters Counters
 	// Failed is told the first error of a round. Later rounds of the journal fail too when it was a

@@ -20,6 +20,8 @@ type Counters struct {
 	Unsent       atomic.Uint64     // frames the peers had no room for
 	Refused      atomic.Uint64     // prepares the machine could not continue with
 	Lost         atomic.Uint64     // ops the members gave up (rule D8)
+	Fetched      atomic.Uint64     // ops that came because this member asked for them
+	Served       atomic.Uint64     // ops sent to members that asked for them
 }
 
 // PeerFrame is a frame of another node on its way into a loop.
@@ -164,7 +166,11 @@ func (l *Loop) stepFrame(g *Group, from uint8, f *PeerFrame) {
 	in := vsr.Input{
 		Kind: vsr.InputFrame, From: from, Header: &f.Header, Suffix: f.suffix, BodyHash: f.hash, BodyOK: f.ok,
 	}
-	if c := f.Header.Command(); c == wire.CommandPrepare || c == wire.CommandRepairPrepare {
+	c := f.Header.Command()
+	if c == wire.CommandRepairPrepare {
+		l.Counters.Fetched.Add(1)
+	}
+	if c == wire.CommandPrepare || c == wire.CommandRepairPrepare {
 		// A body without checksum is not one of a group that seals bodies.
 		in.BodyOK = f.ok && (f.hash != 0) == g.core.Policy().SealBody
 		if f.bytes != nil {

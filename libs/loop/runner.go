@@ -84,6 +84,13 @@ func (r *Runner) Wait(f func()) bool {
 	return true
 }
 
+// Queued is how many events wait for a turn.
+func (r *Runner) Queued() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.inbox)
+}
+
 func (r *Runner) post(ev Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

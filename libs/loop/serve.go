@@ -100,6 +100,7 @@ func (l *Loop) sendRepair(g *Group, s vsr.Serve, node uint8, h *wire.PrepareHead
 	var header wire.Header
 	repair.Put(header[:])
 	f.Group, f.Header = g.ID, &header
+	l.Counters.Served.Add(1)
 	return l.sendNode(node, f)
 }
 

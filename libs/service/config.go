@@ -150,8 +150,8 @@ type Telemetry struct {
 	Enabled bool `key:"enabled" default:"false" use:"none: logs go to standard output, metrics to the ops endpoint"`
 	// Name in exported records.
 	ServiceName string `key:"service_name" default:"iggy" use:"none: nothing is exported"`
-	// Metric series per topic and partition. Their number grows with the number of partitions.
-	PerTopic bool            `key:"per_topic" own:"" default:"false" use:"none: this version has no series per topic"`
+	// Metric series for each partition and consumer: `whippet_topic_*`. Their number grows with the number of partitions.
+	PerTopic bool            `key:"per_topic" own:"" default:"false"`
 	Logs     TelemetryLogs   `key:"logs" use:"none: nothing is exported"`
 	Traces   TelemetryTraces `key:"traces" use:"none: nothing is exported"`
 }

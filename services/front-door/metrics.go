@@ -31,6 +31,8 @@ type metrics struct {
 	send      prometheus.Observer
 	poll      prometheus.Observer
 	other     prometheus.Observer
+	metadata  prometheus.Observer // hops
+	partition prometheus.Observer
 	registry  prometheus.Registerer
 }
 
@@ -69,6 +71,12 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}, []string{"op"})
 	registry.MustRegister(latency)
 	m.send, m.poll, m.other = latency.WithLabelValues("send"), latency.WithLabelValues("poll"), latency.WithLabelValues("other")
+	hop := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "whippet_hop_seconds", Help: "Time of one call from the front-door to a replica, the way there and back included.",
+		Buckets: prometheus.ExponentialBuckets(20e-6, 2, 18),
+	}, []string{"hop"})
+	registry.MustRegister(hop)
+	m.metadata, m.partition = hop.WithLabelValues("metadata"), hop.WithLabelValues("partition")
 	for op := range m.succeeded {
 		if o := wire.Operation(op); o.Known() {
 			m.succeeded[op] = m.requests.WithLabelValues(o.String(), "0")
@@ -113,6 +121,15 @@ func (m *metrics) observe(s *Session, start time.Time, in, out int) {
 		m.read(s.header.Code).Inc()
 	case m.succeeded[op] != nil:
 		m.succeeded[op].Inc()
+	}
+}
+
+// called counts one call of a replica.
+func (m *metrics) called(group uint64, took time.Duration) {
+	if group == wire.MetadataGroup {
+		m.metadata.Observe(took.Seconds())
+	} else {
+		m.partition.Observe(took.Seconds())
 	}
 }
 

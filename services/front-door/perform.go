@@ -60,8 +60,10 @@ func (s *Server) call(session *Session) {
 		s.core.entering <- struct{}{}
 		defer func() { <-s.core.entering }()
 	}
+	began := time.Now()
 	session.service.Serve(session.call)
 	<-session.call.Done()
+	s.core.metrics.called(session.call.Group, time.Since(began))
 }
 
 // pause waits d, or until the server stops.

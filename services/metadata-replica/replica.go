@@ -36,6 +36,7 @@ type Config struct {
 	// read-only.
 	AcceptLoss bool
 	Placement  Placement
+	PerTopic   bool // metric series per consumer group
 	// Claims: front-doors say which sessions they hold, and the others are ended after SessionClaim.
 	Claims bool
 	// Feed: processes without a replica follow this one (Replica.Feed).
@@ -115,6 +116,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	}
 	options := config.Engine
 	options.FS, options.Dir, options.Log, options.Fatal = deps.FS, logDir, deps.Log, deps.Fatal
+	options.Metrics = loop.NewMetrics(deps.Registry, "metadata")
 	engine, recovered, err := loop.OpenEngine(options)
 	if err != nil {
 		return nil, fmt.Errorf("metadata replica: %w", err)
@@ -134,6 +136,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		return nil, fmt.Errorf("metadata replica: %w", err)
 	}
 	r.openTransfers()
+	deps.Registry.MustRegister(&groups{replica: r, perTopic: config.PerTopic})
 	if len(config.Nodes) <= 1 && !config.Claims { // elsewhere sessions outlive this process
 		for id, c := range r.current.Clients() {
 			r.unclaimed[id] = c.Epoch

@@ -147,6 +147,7 @@ func (n *node) open() error {
 	} else if err := n.openRoutes(); err != nil {
 		return err
 	}
+	n.measure()
 	if !n.roles.FrontDoor {
 		return nil
 	}

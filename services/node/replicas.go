@@ -31,6 +31,7 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 		Lived:        n.evidence.HasSession,
 		AcceptLoss:   c.AcceptMetadataLoss,
 		Placement:    n.placement(),
+		PerTopic:     c.Telemetry.PerTopic,
 		Claims:       n.cluster != nil,
 		Feed:         n.cluster != nil && !n.roles.Partition,
 		Engine:       n.engine(owner, 0, c.Metadata.PrepareQueueDepth),
@@ -71,6 +72,7 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		TrashDelay:      c.Storage.TrashDelay,
 		LowWaterBytes:   uint64(c.Storage.LowWater),
 		LowWaterPercent: 5,
+		PerTopic:        c.Telemetry.PerTopic,
 		Engine:          n.engine(owner, 1, c.Partition.PrepareQueueDepth),
 	}, partitionreplica.Deps{
 		FS: n.fs, Follower: n.follower, Logged: logged, Pool: n.pool, Log: n.log.Named("partition"),

@@ -31,12 +31,14 @@ func (r *Replica) openEngines(deps Deps) error {
 	for i := range n {
 		options := r.config.Engine
 		options.FS, options.Dir, options.Log, options.Fatal = deps.FS, loopDir(i), deps.Log, deps.Fatal
+		options.Metrics = r.metrics.loops
 		options.Owner.Loop += uint32(i)
 		e, recovered, err := loop.OpenEngine(options)
 		if err != nil {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
 		}
 		e.Fresh = r.renew
+		e.Loop.LostOps = r.gaveUp
 		e.Loop.Missing = func(c *link.Call) (*loop.Group, link.Reason) { return r.hostFor(e, c.Group), link.ReasonUnknownGroup }
 		e.Loop.MissingPeer = func(group uint64) *loop.Group { return r.hostFor(e, group) }
 		r.engines = append(r.engines, e)
@@ -70,6 +72,14 @@ func (r *Replica) noteLoss(ops int, bytes int64) {
 	r.metrics.lossOps.Add(float64(ops))
 	r.log.Warn("power was cut: acknowledged messages of the last second before it may be lost, except in topics that acknowledge what is synced",
 		"known_lost_ops", ops, "bytes_cut", bytes)
+}
+
+// gaveUp counts what the members of a group agreed to go on without: a power cut took it from all of them.
+func (r *Replica) gaveUp(g *loop.Group, ops uint64) {
+	r.metrics.lossOps.Add(float64(ops))
+	stream, topic, partition, _ := wire.SplitGroupID(g.ID)
+	r.log.Error("acknowledged messages are lost: no member of the partition has them any more", "stream", stream, "topic", topic,
+		"partition", partition, "known_lost_ops", ops)
 }
 
 // hasUnsynced reports whether any topic acknowledges what is written.

@@ -1,6 +1,10 @@
 package partitionreplica
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/whippet-mq/whippet/libs/loop"
+)
 
 // metrics are resolved once: nothing is looked up on the path of a message.
 type metrics struct {
@@ -10,6 +14,7 @@ type metrics struct {
 	transfers, transfersFailed          prometheus.Counter
 	viewChanges                         prometheus.Counter
 	unsettled, partitions, led, diskLow prometheus.Gauge
+	loops                               *loop.Metrics
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -20,6 +25,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	m := &metrics{
+		loops:           loop.NewMetrics(reg, "partition"),
 		messages:        counter("whippet_messages_committed_total", "Messages committed by partitions of this process."),
 		polled:          counter("whippet_polled_bytes_total", "Bytes of batches answered to polls."),
 		fenced:          counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),

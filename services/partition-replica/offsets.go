@@ -182,6 +182,15 @@ func (o *offsets) barrier() (uint64, bool) {
 	return low, ok
 }
 
+// behind visits the replicated offsets with the number of messages between each and next, the end of the log.
+func (o *offsets) behind(next uint64, visit func(k offsetKey, messages uint64)) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for k, v := range o.stored {
+		visit(k, next-min(v+1, next))
+	}
+}
+
 // mark notes what a consumer group's member was given.
 func (o *offsets) mark(group uint32, client wire.U128, offset uint64) {
 	o.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,6 +40,7 @@ type Config struct {
 	TrashDelay      time.Duration // before removed files are unlinked
 	LowWaterBytes   uint64        // free bytes of the file system below which sends are refused
 	LowWaterPercent float64       // the same as a share of its size; the smaller of both counts
+	PerTopic        bool          // metric series per partition
 	Engine          loop.EngineOptions
 }
 
@@ -85,8 +87,9 @@ type Replica struct {
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition
 
-	stop chan struct{}
-	gone sync.WaitGroup
+	started atomic.Bool // the loops run
+	stop    chan struct{}
+	gone    sync.WaitGroup
 }
 
 // Directories below the data root.
@@ -114,6 +117,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 	r.logged = nil
 	r.dropStrays()
 	r.openTransfers()
+	deps.Registry.MustRegister(&survey{replica: r, perTopic: config.PerTopic})
 	return r, nil
 }
 
@@ -122,6 +126,7 @@ func (r *Replica) Start() {
 	for _, e := range r.engines {
 		e.Start()
 	}
+	r.started.Store(true)
 	r.space.measure(r.config, r.owed)
 	if r.config.Engine.Stepped {
 		return

@@ -7,16 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/client"
 )
 
 var row = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
 // The page of metrics and the scrape of a server that has worked name the same families.
 func TestMetricsPage(t *testing.T) {
-	s := start(t, t.TempDir(), nil)
+	s := start(t, t.TempDir(), map[string]string{"WHIPPET_TELEMETRY_PER_TOPIC": "true"})
 	c := s.connect("iggy", "iggy")
 	fill(t, c, 10)
 	expect(t, c, 10)
+	follow(t, c)
 	_, scraped := s.ops("/metrics")
 	families := map[string]bool{}
 	for line := range strings.Lines(scraped) {
@@ -43,5 +47,26 @@ func TestMetricsPage(t *testing.T) {
 			t.Errorf("%s is in deploy/docs/metrics.md but not scraped", name)
 		}
 	}
-	contains(t, scraped, `whippet_logins_total{result="ok"} 1`, "\nmessages 10\n", "\nstreams 1\n", "whippet_ready 1")
+	contains(t, scraped, `whippet_logins_total{result="ok"} 1`, "\nmessages 10\n", "\nstreams 1\n", "whippet_ready 1",
+		`whippet_topic_messages{partition="0",stream="first",topic="events"} 10`,
+		`whippet_topic_consumer_lag_messages{consumer="7",kind="consumer",partition="0",stream="first",topic="events"} 6`,
+		`whippet_topic_group_members{group="readers",stream="first",topic="events"} 1`,
+		`whippet_consumer_lag_messages{kind="consumer"} 6`, `whippet_consumer_lag_messages{kind="group"} 0`,
+		"\nwhippet_consumer_groups 1\n", "\nwhippet_consumer_group_members 1\n", "\nwhippet_partitions_under_replicated 0\n",
+		`whippet_commit_seconds_count{plane="partition"} 2`)
+}
+
+// follow stores the offset of the fourth message for a consumer, and joins a group.
+func follow(t *testing.T, c *client.Client) {
+	t.Helper()
+	at := wire.OffsetTarget{Consumer: wire.Consumer{Kind: wire.ConsumerSingle, ID: wire.NumericID(7)}, Stream: stream, Topic: topic, Partition: wire.SelectPartition(0)}
+	if err := c.StoreOffset(wire.StoreOffsetRequest{OffsetTarget: at, Offset: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateGroup(wire.CreateGroupRequest{Stream: stream, Topic: topic, Name: []byte("readers")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.JoinGroup(wire.GroupTarget{Stream: stream, Topic: topic, Group: wire.NamedID("readers")}); err != nil {
+		t.Fatal(err)
+	}
 }
