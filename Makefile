@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-unit test-race test-poison test-clients lint bench soak generate clean
+.PHONY: help run build images up down test test-unit test-race test-poison test-clients lint bench soak generate clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -51,6 +51,19 @@ build: ## static binaries in bin/
 	  echo "bin/nats-server"; \
 	  cd tools && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/nats-server $(NATS) ;; \
 	esac
+
+# What goes into images.
+SHIPPED := whippet whippet-server whippet-front-door whippet-metadata-replica whippet-partition-replica nats-server
+
+images: ## container images from scratch out of bin/, no registry needed, tagged with the version
+	@$(MAKE) --no-print-directory build ONLY="$(SHIPPED)"
+	@deploy/images $(VERSION)
+
+up: images ## the compose cluster with dashboards (VARIANT=small, standalone or tls: another form)
+	@IMAGE_TAG=$(VERSION) deploy/compose/run up $(VARIANT)
+
+down: ## take the compose cluster away: containers, networks and volumes, so all data (VARIANT= as for up)
+	@IMAGE_TAG=$(VERSION) deploy/compose/run down $(VARIANT)
 
 test: ## the whole suite, as CI runs it: lint, unit, race, poison, process and client tests
 	@.ci/test
