@@ -46,9 +46,11 @@ type line struct {
 	who    Peer
 	heard  atomic.Uint64 // frames that came
 	doubt  atomic.Uint64 // the count of heard at which doubt arose + 1; 0: never
+	called chan struct{} // ends the calm
 
 	mu    sync.Mutex
 	over  bool // the connection has ended
+	calm  bool // watch looks seldom: no call was under way when it last did
 	slots []slot
 	spare []uint32 // free slots
 	bytes int      // of calls under way
@@ -92,6 +94,13 @@ func (l *line) send(c *Call, size int) Reason {
 		return ReasonUnreachable
 	}
 	l.bytes += size
+	if l.calm {
+		l.calm = false
+		select {
+		case l.called <- struct{}{}:
+		default:
+		}
+	}
 	return ReasonNone
 }
 
@@ -204,20 +213,23 @@ func (l *line) doubted() bool { return l.doubt.Load() == l.heard.Load()+1 }
 
 // watch ends calls whose time is up, all of them when the other side is silent, and in the end the connection.
 func (l *line) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	w := watcher{line: l, quiet: time.Now(), last: time.Now()}
+	w := watcher{line: l, quiet: time.Now(), due: time.Now().Add(watchEvery)}
+	wake := time.NewTimer(watchEvery)
+	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
+		case <-l.called:
+			wake.Reset(w.next(time.Now(), watchEvery))
+		case now := <-wake.C:
 			l.expire(now)
 			if w.look(now) {
 				l.remote.cfg.Log.Warn("service is silent", "node", l.who.ID)
 				l.stream.close()
 				return
 			}
+			wake.Reset(w.next(now, w.pause()))
 		}
 	}
 }
@@ -228,14 +240,36 @@ type watcher struct {
 	heard uint64
 	quiet time.Time // since then nothing came
 	asked time.Time // for a sign of life that is owed; zero: none is
-	last  time.Time // look
+	due   time.Time // of the next look
+}
+
+// next notes when the next look is due.
+func (w *watcher) next(now time.Time, pause time.Duration) time.Duration {
+	w.due = now.Add(pause)
+	return pause
+}
+
+// pause is how long nothing needs a look. A line without calls, which owes no sign of life, has no deadlines:
+// a tenth of Silence is precise enough for it, and the next call ends the pause.
+func (w *watcher) pause() time.Duration {
+	if w.asked.IsZero() && w.line.relax() {
+		return max(watchEvery, w.line.remote.cfg.Silence/10)
+	}
+	return watchEvery
+}
+
+// relax begins the calm unless a call is under way.
+func (l *line) relax() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calm = len(l.spare) == len(l.slots)
+	return l.calm
 }
 
 // look reports whether the silence is too long.
 func (w *watcher) look(now time.Time) bool {
 	l, c := w.line, &w.line.remote.cfg
-	late := now.Sub(w.last) > 4*watchEvery
-	w.last = now
+	late := now.Sub(w.due) > 3*watchEvery
 	if n := l.heard.Load(); n != w.heard {
 		w.heard, w.quiet, w.asked = n, now, time.Time{}
 		return false

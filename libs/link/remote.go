@@ -126,7 +126,7 @@ func (r *Remote) Close() {
 
 // run serves one connection.
 func (r *Remote) run(conn net.Conn, who Peer) error {
-	l := &line{remote: r, who: who}
+	l := &line{remote: r, who: who, called: make(chan struct{}, 1)}
 	l.stream = r.cfg.stream(conn, answeringFrames, r.count)
 	l.stream.to, l.stream.tickets = l, l
 	r.problem.solved()
