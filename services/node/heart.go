@@ -15,7 +15,8 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// watchEvery is how often groups led here look whether enough members still answer.
+// watchEvery is about how often groups led here look whether enough members still answer: along with the pings,
+// so that an idle process wakes once for both.
 const watchEvery = 100 * time.Millisecond
 
 // heart drives the pulse of this process: pings to the other nodes and their pings here, and what
@@ -68,19 +69,20 @@ func (h *heart) beat() {
 	h.gone.Add(1)
 	go func() {
 		defer h.gone.Done()
-		watch := time.NewTicker(watchEvery)
-		defer watch.Stop()
 		wake := time.NewTimer(0)
 		defer wake.Stop()
+		var watched time.Time
 		for {
 			select {
 			case <-h.stop:
 				return
-			case <-watch.C:
+			case <-wake.C:
+			}
+			if time.Since(watched) > watchEvery*3/4 {
+				watched = time.Now()
 				for i, e := range engines {
 					e.Do(func() { h.turns[i].Add(1); e.Loop.Watch() })
 				}
-			case <-wake.C:
 			}
 			wake.Reset(h.tick())
 		}
@@ -99,7 +101,7 @@ func (h *heart) setPeers() {
 	h.step(pulse.Input{Kind: pulse.InputPeers, Peers: slices.Sorted(maps.Keys(h.node.cluster.others()))})
 }
 
-// tick lets time pass and returns how long until it should again.
+// tick lets time pass and returns how long until it should again, at most watchEvery.
 func (h *heart) tick() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +109,7 @@ func (h *heart) tick() time.Duration {
 	if h.out.Wake == 0 {
 		return watchEvery
 	}
-	return time.Duration(max(1, int64(h.out.Wake)-int64(now()))) * time.Microsecond
+	return min(watchEvery, time.Duration(max(1, int64(h.out.Wake)-int64(now())))*time.Microsecond)
 }
 
 // up lets a node that is connected hear of this one at once.
