@@ -94,10 +94,10 @@ var Kinds = []About{
 	{DiskFull, ChannelStorage, "partition, server", "sends are refused for lack of space", ""},
 	{DiskRoom, ChannelStorage, "partition, server", "there is space again", ""},
 	{Damaged, ChannelStorage, "metadata, partition, server", "what a disk holds can not be read: the group is led elsewhere, or alone takes no changes", "groups, reason"},
-	{LossAccepted, ChannelStorage, "partition, server", "after a power cut acknowledged messages of its last second may be missing; count is how many operations are known to be", ""},
-	{TransferBegan, ChannelStorage, "partition, server", "the state of a group is fetched from another member", "node, groups"},
-	{TransferEnded, ChannelStorage, "partition, server", "it is here", "node, groups"},
-	{TransferFailed, ChannelStorage, "partition, server", "it is not, and is tried again", "node, groups, reason"},
+	{LossAccepted, ChannelStorage, "partition, server", "after a power cut acknowledged messages of its last second may be missing", "reason"},
+	{TransferBegan, ChannelStorage, "metadata, partition, server", "the state of a group is fetched from another member", "node, groups"},
+	{TransferEnded, ChannelStorage, "metadata, partition, server", "it is here", "node, groups"},
+	{TransferFailed, ChannelStorage, "metadata, partition, server", "it is not, and is tried again", "node, groups, reason"},
 }
 
 var channelOf = func() map[Kind]Channel {

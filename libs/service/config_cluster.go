@@ -134,8 +134,16 @@ type ReplicaPlane struct {
 	Address string `key:"address" own:"" default:"127.0.0.1:9090" form:"hostport"`
 }
 
-// NATS is the control plane: events for people, and metric snapshots.
+// NATS is the control plane: events for people, and metric snapshots. Nothing waits for it.
 type NATS struct {
-	// Address of a NATS server. Empty: events stay in the process.
-	URL string `key:"url" own:"" form:"url" use:"none: this version runs standalone"`
+	// NATS servers that carry events and figures, `nats://host:port` or `tls://host:port`, separated by commas. Empty: they stay in the process.
+	URL string `key:"url" own:""`
+	// User of this process at the NATS server.
+	User string `key:"user" own:""`
+	// Its password.
+	Password Secret `key:"password" own:""`
+	// Seed of an nkey (`SU…`) instead of user and password.
+	NKey Secret `key:"nkey" own:""`
+	// Authorities that sign the certificates of the NATS servers, PEM. Given: connections are encrypted.
+	CAFile string `key:"ca_file" own:""`
 }

@@ -17,7 +17,7 @@ import (
 func NewLogger(c *Config, name string, out io.Writer) hclog.Logger {
 	guard := &redactor{out: out}
 	for _, s := range []Secret{c.Root.Password, c.HTTP.JWT.EncodingSecret, c.HTTP.JWT.DecodingSecret, c.System.Encryption.Key,
-		c.Cluster.Auth.SharedSecret, c.Cluster.Auth.PreviousSharedSecret} {
+		c.Cluster.Auth.SharedSecret, c.Cluster.Auth.PreviousSharedSecret, c.NATS.Password, c.NATS.NKey} {
 		guard.hide(s)
 	}
 	return hclog.New(&hclog.LoggerOptions{

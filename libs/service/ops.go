@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type Ops struct {
 	mu         sync.Mutex
 	alive      map[string]func() error
 	listener   net.Listener
+	mux        *http.ServeMux
+	paths      []string // for the index
 	server     *http.Server
 }
 
@@ -39,10 +42,13 @@ func NewOps(c *Config, log hclog.Logger) (*Ops, error) {
 		conditions: conditions{all: map[string]*Condition{}},
 		alive:      map[string]func() error{},
 		listener:   listener,
+		mux:        http.NewServeMux(),
+		paths:      []string{"/metrics", "/healthz", "/readyz", "/debug/pprof/"},
 	}
 	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(), o.readyGauge())
+	o.routes()
 	o.server = &http.Server{
-		Handler:           o.routes(),
+		Handler:           o.mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.Named("ops").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
@@ -75,6 +81,14 @@ func (o *Ops) Alive(name string, check func() error) {
 	o.alive[name] = check
 }
 
+// Handle adds an endpoint for the operators of the process; path begins with "/".
+func (o *Ops) Handle(path string, h http.Handler) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paths = append(o.paths, path)
+	o.mux.Handle("GET "+path, h)
+}
+
 // Close ends the endpoint, waiting for requests under way until ctx is done.
 func (o *Ops) Close(ctx context.Context) error {
 	if err := o.server.Shutdown(ctx); err != nil {
@@ -83,8 +97,8 @@ func (o *Ops) Close(ctx context.Context) error {
 	return nil
 }
 
-func (o *Ops) routes() http.Handler {
-	mux := http.NewServeMux()
+func (o *Ops) routes() {
+	mux := o.mux
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -97,9 +111,10 @@ func (o *Ops) routes() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, true, "/metrics\n/healthz\n/readyz\n/debug/pprof/\n")
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		answer(w, true, strings.Join(o.paths, "\n")+"\n")
 	})
-	return mux
 }
 
 func (o *Ops) healthz(w http.ResponseWriter, _ *http.Request) {

@@ -78,7 +78,8 @@ func TestHealthz(t *testing.T) {
 func TestOpsPages(t *testing.T) {
 	o := startOps(t)
 	o.Registry().MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "whippet_own_total"}))
-	for path, word := range map[string]string{"/": "/readyz", "/metrics": "whippet_own_total 0", "/debug/pprof/": "goroutine", "/debug/pprof/goroutine?debug=1": "goroutine profile"} {
+	o.Handle("/own", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "mine") }))
+	for path, word := range map[string]string{"/": "/readyz\n/debug/pprof/\n/own\n", "/own": "mine", "/metrics": "whippet_own_total 0", "/debug/pprof/": "goroutine", "/debug/pprof/goroutine?debug=1": "goroutine profile"} {
 		code, body := get(t, o, path)
 		if code != 200 {
 			t.Errorf("%s is %d", path, code)

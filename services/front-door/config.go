@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/routing"
@@ -123,6 +124,7 @@ type Deps struct {
 	Pool     *buffer.Pool
 	Logger   hclog.Logger
 	Registry prometheus.Registerer
+	Events   *control.Publisher // nil: nobody is told
 }
 
 func (c *Config) fill() {

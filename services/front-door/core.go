@@ -60,6 +60,7 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.facts.elsewhere = deps.Router.Refused
 		c.facts.op = func() uint64 { return deps.Follower.View().Op }
 	}
+	c.metrics.events = deps.Events
 	c.metrics.watch(c)
 	return c
 }

@@ -33,7 +33,7 @@ func (s *Server) evictSilent(now time.Time, limit time.Duration) {
 		if s.core.clients.unbind(session, b) {
 			s.group.Go(func() {
 				s.logout(b)
-				s.core.metrics.evictions.stale.Inc()
+				s.core.metrics.evict(wire.EvictStaleClient)
 				session.push(wire.EvictStaleClient)
 			})
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -22,7 +23,6 @@ type metrics struct {
 
 	logins, loginsDenied, loginsBusy prometheus.Counter
 	lateFollower                     prometheus.Counter
-	evictions                        evictionCounters
 	evicted                          *prometheus.CounterVec
 
 	requests  *prometheus.CounterVec
@@ -34,9 +34,8 @@ type metrics struct {
 	metadata  prometheus.Observer // hops
 	partition prometheus.Observer
 	registry  prometheus.Registerer
+	events    *control.Publisher
 }
-
-type evictionCounters struct{ stale prometheus.Counter }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	if registry == nil {
@@ -62,7 +61,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m.logins, m.loginsDenied, m.loginsBusy = logins.WithLabelValues("ok"), logins.WithLabelValues("denied"), logins.WithLabelValues("busy")
 	m.evicted = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "whippet_evictions_total", Help: "Evictions sent to clients."}, []string{"reason"})
 	registry.MustRegister(m.evicted)
-	m.evictions.stale = m.evicted.WithLabelValues(wire.EvictStaleClient.String())
+	m.evicted.WithLabelValues(wire.EvictStaleClient.String())
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "whippet_requests_total", Help: "Requests answered, by operation and code (0 = success)."}, []string{"op", "code"})
 	registry.MustRegister(m.requests)
 	latency := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -114,7 +113,7 @@ func (m *metrics) observe(s *Session, start time.Time, in, out int) {
 	}
 	switch {
 	case s.reason != 0:
-		m.evicted.WithLabelValues(s.reason.String()).Inc()
+		m.evict(s.reason)
 	case s.status != 0:
 		m.requests.WithLabelValues(label(s), s.status.Name()).Inc()
 	case op == wire.OpNonReplicated:
@@ -131,6 +130,12 @@ func (m *metrics) called(group uint64, took time.Duration) {
 	} else {
 		m.partition.Observe(took.Seconds())
 	}
+}
+
+// evict counts an eviction and tells of it.
+func (m *metrics) evict(reason wire.EvictionReason) {
+	m.evicted.WithLabelValues(reason.String()).Inc()
+	m.events.Say(control.Event{Kind: control.Evicted, Reason: reason.String()})
 }
 
 // label names what a refused request asked for; numbers clients make up share one.

@@ -180,6 +180,7 @@ func (r *Replica) Image() loop.Image {
 // Role implements loop.Machine.
 func (r *Replica) Role(primary bool, view uint32) {
 	r.metrics.role(primary, view)
+	r.tell(primary, view)
 	if r.primary = primary; primary {
 		r.lead()
 	}

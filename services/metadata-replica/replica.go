@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -53,6 +54,7 @@ type Deps struct {
 	Root     func() (metadata.RootUser, error) // asked once, when no user exists yet
 	Log      hclog.Logger
 	Registry prometheus.Registerer
+	Events   *control.Publisher // nil: nobody is told
 	Fatal    func(status int, reason error)
 }
 
@@ -61,6 +63,7 @@ type Deps struct {
 type Replica struct {
 	config  Config
 	log     hclog.Logger
+	events  *control.Publisher
 	metrics *metrics
 	engine  *loop.Engine
 	group   *loop.Group
@@ -78,6 +81,7 @@ type Replica struct {
 	// Owned by the loop.
 	current   *metadata.View
 	primary   bool
+	told      bool // that it is the primary
 	nodes     nodes
 	claims    claims
 	staged    []stagedOp        // ops that are not applied, in their order
@@ -107,7 +111,7 @@ const logDir = "metadata"
 // Open recovers the metadata. Nothing is served before Start.
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
-		config: config, log: deps.Log, metrics: newMetrics(deps.Registry),
+		config: config, log: deps.Log, events: deps.Events, metrics: newMetrics(deps.Registry),
 		pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
 		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}), fed: make(chan struct{}, 1), opened: time.Now(), primary: true,
 	}

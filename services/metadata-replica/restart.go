@@ -3,6 +3,7 @@ package metadatareplica
 import (
 	"fmt"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -91,5 +92,6 @@ func (r *Replica) damage(err error) {
 	}
 	r.damaged = err
 	r.metrics.damaged.Set(1)
+	r.say(control.Event{Kind: control.Damaged, Reason: err.Error()})
 	r.log.Error("metadata log is damaged: it is served as far as it goes, changes are refused, files are kept", "error", err)
 }

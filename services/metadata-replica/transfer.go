@@ -3,6 +3,7 @@ package metadatareplica
 import (
 	"slices"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/transfer"
@@ -39,6 +40,7 @@ func (r *Replica) offer(_ uint64, node uint8) (*transfer.Offer, uint8) {
 // fetch brings the metadata from another member and has it installed.
 func (r *Replica) fetch(node uint8, above uint64) {
 	r.log.Info("metadata is fetched from another member", "node", node, "op", above)
+	r.say(control.Event{Kind: control.TransferBegan, Node: &node})
 	want := transfer.Want{Node: node, Group: wire.MetadataGroup, Self: r.config.Self, Above: above, Store: noFiles{}}
 	r.transfers.Fetch(want, func(fetched *transfer.Fetched, err error) error {
 		var view *metadata.View
@@ -47,6 +49,7 @@ func (r *Replica) fetch(node uint8, above uint64) {
 		}
 		if err != nil {
 			r.log.Warn("metadata could not be fetched", "node", node, "error", err)
+			r.say(control.Event{Kind: control.TransferFailed, Node: &node, Reason: err.Error()})
 			r.engine.Do(func() { r.engine.Loop.TransferFailed(r.group) })
 			return err
 		}
@@ -54,6 +57,7 @@ func (r *Replica) fetch(node uint8, above uint64) {
 			r.engine.Install(r.group, fetched.Head, func() error {
 				r.current, r.unread = view, nil
 				r.log.Info("metadata is installed", "op", view.Op)
+				r.say(control.Event{Kind: control.TransferEnded, Node: &node})
 				return nil
 			})
 		})

@@ -40,7 +40,7 @@ func (n *node) openFront() (err error) {
 		Partitions: func(uint64) link.Service { return n.partition },
 		Router:     n.router,
 		Roster:     n.clientRoster(),
-		Follower:   n.follower, Pool: n.pool, Logger: n.log.Named("front-door"), Registry: n.registry,
+		Follower:   n.follower, Pool: n.pool, Logger: n.log.Named("front-door"), Registry: n.meter, Events: n.events,
 	})
 	if err != nil {
 		return service.WithExit(service.ExitConfig, err)

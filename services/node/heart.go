@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/vsr"
@@ -172,11 +173,13 @@ func (h *heart) happened(e *pulse.Event) {
 	switch e.Kind {
 	case pulse.EventDead, pulse.EventLoopDead, pulse.EventNewEpoch:
 		h.node.log.Info("node is not heard", "node", e.Node, "epoch", e.Epoch, "loop", e.Loop)
+		h.node.sayNode(control.Silent, e.Node)
 		for _, engine := range h.node.engines() {
 			engine.NodeDead(e.Node)
 		}
 	case pulse.EventAlive, pulse.EventLoopAlive:
 		h.node.log.Info("node is heard", "node", e.Node, "epoch", e.Epoch)
+		h.node.sayNode(control.Heard, e.Node)
 		for _, engine := range h.node.engines() {
 			engine.NodeAlive(e.Node)
 		}

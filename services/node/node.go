@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -32,6 +33,8 @@ type node struct {
 	config    *service.Config
 	log       hclog.Logger
 	registry  *prometheus.Registry
+	meter     *control.Meter     // in front of registry, for roles
+	events    *control.Publisher // nil where nobody is told
 	fs        vfs.FS
 	pool      *buffer.Pool
 	fatal     chan error
@@ -73,7 +76,7 @@ type follower interface {
 
 func newNode(fs vfs.FS, config *service.Config, log hclog.Logger, registry *prometheus.Registry) *node {
 	n := &node{
-		roles: allRoles, config: config, log: log, registry: registry, fs: fs, fatal: make(chan error, 1),
+		roles: allRoles, config: config, log: log, registry: registry, meter: control.NewMeter(registry), fs: fs, fatal: make(chan error, 1),
 		pool: buffer.NewPool(int64(config.Limits.Memory)),
 	}
 	n.makeRoot = n.root
@@ -102,6 +105,10 @@ func serve(ctx context.Context, r *service.Runtime, roles Roles) error {
 	n := newNode(vfs.NewOS(path), r.Config, r.Log, r.Ops.Registry())
 	n.roles, n.cluster = roles, place
 	defer n.end()
+	if err := n.openControl(r.Ops); err != nil {
+		return err
+	}
+	defer n.events.Close()
 	data, err := n.claim()
 	if err != nil {
 		return err
@@ -111,7 +118,7 @@ func serve(ctx context.Context, r *service.Runtime, roles Roles) error {
 		return err
 	}
 	n.disk.Store(r.Ops.Condition("disk"))
-	n.diskLow(false)
+	n.showDisk(false)
 	if n.cluster != nil && roles.Metadata {
 		n.member = r.Ops.Condition("member")
 		n.member.Fail("the metadata group has not taken this process in yet")
@@ -130,10 +137,13 @@ func serve(ctx context.Context, r *service.Runtime, roles Roles) error {
 	if err := r.Ready(n.bound()); err != nil {
 		return err
 	}
+	n.events.Say(control.Event{Kind: control.Ready})
 	select {
 	case <-ctx.Done():
+		n.events.Say(control.Event{Kind: control.Stopping})
 		return n.stop()
 	case err := <-n.fatal:
+		n.events.Say(control.Event{Kind: control.Stopping, Reason: err.Error()})
 		return err
 	}
 }

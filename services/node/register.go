@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/service"
@@ -35,6 +36,8 @@ func (n *node) register(id *journal.Identity, replica, address string) error {
 	}
 	n.log.Info("registered", "node", got, "zone", n.config.Node.Zone, "replica", replica, "service", address)
 	n.cluster.self, id.ID = got, got
+	n.events.Is(got)
+	n.sayNode(control.Registered, got)
 	n.cluster.setOthers(partners(n.follower.View(), got))
 	if n.evidence.HasIdentity {
 		return nil

@@ -36,7 +36,7 @@ func (n *node) openMetadata(cluster wire.U128, owner [16]byte) (*metadatareplica
 		Feed:         n.cluster != nil && !n.roles.Partition,
 		Engine:       n.engine(owner, 0, c.Metadata.PrepareQueueDepth),
 	}, metadatareplica.Deps{
-		FS: n.fs, Root: n.makeRoot, Log: n.log.Named("metadata"), Registry: n.registry, Fatal: n.die,
+		FS: n.fs, Root: n.makeRoot, Log: n.log.Named("metadata"), Registry: n.meter, Events: n.events, Fatal: n.die,
 	})
 }
 
@@ -76,13 +76,13 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		Engine:          n.engine(owner, 1, c.Partition.PrepareQueueDepth),
 	}, partitionreplica.Deps{
 		FS: n.fs, Follower: n.follower, Logged: logged, Pool: n.pool, Log: n.log.Named("partition"),
-		Registry: n.registry, DiskLow: n.diskLow, Fatal: n.die,
+		Registry: n.meter, Events: n.events, DiskLow: n.diskLow, Fatal: n.die,
 	})
 }
 
-// diskLow shows on /readyz that sends are refused for lack of space. The process stays ready: reads,
+// showDisk shows on /readyz that sends are refused for lack of space. The process stays ready: reads,
 // deletes and offset stores go on.
-func (n *node) diskLow(low bool) {
+func (n *node) showDisk(low bool) {
 	disk := n.disk.Load()
 	switch {
 	case disk == nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -70,6 +71,7 @@ func (r *Replica) noteLoss(ops int, bytes int64) {
 	}
 	r.metrics.lossStarts.Inc()
 	r.metrics.lossOps.Add(float64(ops))
+	r.events.Say(control.Event{Kind: control.LossAccepted, Reason: fmt.Sprintf("%d operations are known to be lost", ops)})
 	r.log.Warn("power was cut: acknowledged messages of the last second before it may be lost, except in topics that acknowledge what is synced",
 		"known_lost_ops", ops, "bytes_cut", bytes)
 }
@@ -116,6 +118,7 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 		r.log.Error("partition can not be read and is fenced", "group", g.Group, "error", err)
 		p.log, _, _ = segment.Open(r.fs, p.dir+".fenced", r.options(p), segment.State{})
 		p.fence.Store(&segment.Damage{Path: p.dir, Reason: "checkpoint image", Err: err})
+		p.damaged(err)
 	}
 	if r.unknown(g.Group) {
 		r.log.Warn("partition is in the log and not in the metadata: it is fenced", "group", g.Group)
@@ -250,6 +253,7 @@ func (r *Replica) fencePartition(p *Partition, d *segment.Damage) bool {
 		return false
 	}
 	r.metrics.fenced.Inc()
+	p.damaged(d)
 	r.log.Error("partition is damaged and fenced: alone it refuses sends, other members lead it; files are kept", "stream", p.stream,
 		"topic", p.topic, "partition", p.number, "file", d.Path, "position", d.Pos, "reason", d.Error())
 	return true

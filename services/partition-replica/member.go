@@ -3,6 +3,7 @@ package partitionreplica
 import (
 	"errors"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -75,8 +76,10 @@ func (p *Partition) count(leads bool, view uint32) {
 		p.leading = leads
 		if leads {
 			m.led.Inc()
+			p.say(control.Event{Kind: control.Leads, View: view})
 		} else {
 			m.led.Dec()
+			p.say(control.Event{Kind: control.Follows, View: view})
 		}
 	}
 	if p.group != nil && view > p.view { // not the role it comes up with
@@ -142,6 +145,7 @@ func (r *Replica) renew(g *loop.Group, damage error) loop.Machine {
 	}
 	r.log.Error("partition is damaged: it is fetched from the other members", "stream", p.stream, "topic", p.topic,
 		"partition", p.number, "error", damage)
+	p.damaged(damage)
 	next.log = log
 	_ = p.log.Close()
 	r.adopt(next, g)

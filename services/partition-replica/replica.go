@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -60,6 +61,7 @@ type Deps struct {
 	Pool     *buffer.Pool
 	Log      hclog.Logger
 	Registry prometheus.Registerer
+	Events   *control.Publisher // nil: nobody is told
 	// DiskLow is told when sends begin to be refused for lack of space, and when they no longer are.
 	DiskLow func(bool)
 	// Fatal ends the process with a status: its log can not be trusted any more.
@@ -73,6 +75,7 @@ type Replica struct {
 	follower  Follower
 	pool      *buffer.Pool
 	log       hclog.Logger
+	events    *control.Publisher
 	metrics   *metrics
 	files     *segment.Files
 	engines   []*loop.Engine
@@ -101,7 +104,7 @@ const (
 // Open recovers every partition the logs know. Nothing is served before Start.
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
-		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log,
+		config: config, fs: deps.FS, follower: deps.Follower, pool: deps.Pool, log: deps.Log, events: deps.Events,
 		logged: deps.Logged, diskLow: deps.DiskLow, fatal: deps.Fatal, metrics: newMetrics(deps.Registry), files: segment.NewFiles(512),
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}

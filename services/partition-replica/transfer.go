@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/segment"
@@ -67,6 +68,7 @@ func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 // fetch brings the state of a partition from another member and has it installed. Called in a turn.
 func (r *Replica) fetch(p *Partition, node uint8, above uint64) {
 	r.log.Info("state of a partition is fetched from another member", "group", p.id, "node", node, "op", above)
+	p.say(control.Event{Kind: control.TransferBegan, Node: &node})
 	next := r.newPartition(p.engine, p.id)
 	next.settleIn(p.home + 1)
 	want := transfer.Want{
@@ -79,12 +81,14 @@ func (r *Replica) fetch(p *Partition, node uint8, above uint64) {
 		}
 		if err != nil {
 			r.metrics.transfersFailed.Inc()
+			p.say(control.Event{Kind: control.TransferFailed, Node: &node, Reason: err.Error()})
 			r.log.Warn("state of a partition could not be fetched", "group", p.id, "node", node, "error", err)
 			_ = r.fs.RemoveAll(next.dir) // never part of anything
 			p.engine.Do(func() { p.engine.Loop.TransferFailed(p.group) })
 			return err
 		}
 		r.metrics.transfers.Inc()
+		p.say(control.Event{Kind: control.TransferEnded, Node: &node})
 		p.engine.Do(func() { r.install(p, next, fetched.Head) })
 		return nil
 	})

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/whippet-mq/whippet/libs/control"
+	"github.com/whippet-mq/whippet/libs/service"
+	"github.com/whippet-mq/whippet/libs/wire"
+)
+
+// openControl begins to tell people what happens here: at the ops endpoint, and over NATS where one is
+// configured. Nothing waits for either.
+func (n *node) openControl(ops *service.Ops) error {
+	c := &n.config.NATS
+	local := control.NewLocal()
+	buses := []control.Bus{local}
+	metrics := control.NewMetrics(n.registry)
+	if c.URL != "" {
+		bus, err := control.OpenNATS(control.NATSOptions{
+			URL: c.URL, User: c.User, Password: c.Password.Reveal(), Seed: c.NKey.Reveal(), CAFile: c.CAFile,
+			Name: "whippet " + n.roles.name(), Log: n.log.Named("control"), Metrics: metrics,
+		})
+		if err != nil {
+			return service.WithExit(service.ExitConfig, fmt.Errorf("nats (nats.url from %s): %w", n.config.Source("nats.url"), err))
+		}
+		buses = append(buses, bus)
+	}
+	n.events = control.NewPublisher(control.PublisherConfig{
+		Source:  control.Source{Cluster: n.config.Cluster.Name, Role: n.roles.name(), Ops: ops.Address(), Version: service.Version},
+		Buses:   buses,
+		Measure: n.meter.Snapshot,
+		Metrics: metrics,
+	})
+	if self := n.self(); n.cluster != nil && self != wire.FrontDoorID {
+		n.events.Is(self)
+	}
+	ops.Handle(control.StreamPath, control.Stream(n.ending, local))
+	n.events.Say(control.Event{Kind: control.Starting})
+	return nil
+}
+
+// name is that of the roles in subjects.
+func (r Roles) name() string {
+	switch r {
+	case Roles{FrontDoor: true}:
+		return control.RoleFrontDoor
+	case Roles{Metadata: true}:
+		return control.RoleMetadata
+	case Roles{Partition: true}:
+		return control.RolePartition
+	}
+	return control.RoleServer
+}
+
+// sayNode tells something of another node.
+func (n *node) sayNode(kind control.Kind, node uint8) {
+	n.events.Say(control.Event{Kind: kind, Node: &node})
+}
+
+// diskLow shows that sends are refused for lack of space, or no longer.
+func (n *node) diskLow(low bool) {
+	n.showDisk(low)
+	kind := control.DiskRoom
+	if low {
+		kind = control.DiskFull
+	}
+	n.events.Say(control.Event{Kind: kind})
+}
