@@ -92,6 +92,9 @@ func (l *Loop) observe(g *Group) {
 		}
 	}
 	g.publish()
+	if !g.takesPart() {
+		l.missed(g)
+	}
 }
 
 func (l *Loop) role(g *Group, r vsr.Role) {

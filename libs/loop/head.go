@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -47,3 +49,27 @@ func (g *Group) Lost() bool { return !g.unborn && g.peers != nil && g.core.Lost(
 // Current reports whether this member takes part in its group and has applied all it was told is
 // committed. Called in a turn.
 func (g *Group) Current() bool { return !g.unborn && (g.peers == nil || g.core.Current()) }
+
+// takesPart reports whether the group is neither behind nor lost.
+func (g *Group) takesPart() bool { return g.Current() && !g.core.Lost() }
+
+// missed puts a group of several members where Behind finds it, until it is seen there to take part.
+func (l *Loop) missed(g *Group) {
+	if !g.peers.behind {
+		g.peers.behind = true
+		l.behind = append(l.behind, g)
+	}
+}
+
+// Behind calls visit for the groups that are not Current, or Lost. It costs as much as there are of them: those
+// that take part are not looked at. Called in a turn.
+func (l *Loop) Behind(visit func(*Group)) {
+	l.behind = slices.DeleteFunc(l.behind, func(g *Group) bool {
+		if g.gone || g.takesPart() {
+			g.peers.behind = false
+			return true
+		}
+		visit(g)
+		return false
+	})
+}

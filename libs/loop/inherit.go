@@ -22,6 +22,9 @@ func (e *Engine) Inherit(s Spec, m Machine, last wire.PrepareHeader, old *Group)
 		l.bequeath(old, g)
 	}
 	l.groups[g.ID] = g
+	if g.peers != nil {
+		l.missed(g)
+	}
 	e.insist(func() {
 		if old != nil {
 			l.bury(old)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/whippet-mq/whippet/libs/vsr"
@@ -34,5 +35,51 @@ func TestMemberBehindKnowsNothing(t *testing.T) {
 	c.converge()
 	if !knows() {
 		t.Error("a member that has caught up does not know it")
+	}
+}
+
+// Whatever happens to a cluster, the groups that a loop lists as behind are those a look at every group finds.
+func TestBehindMissesNoGroup(t *testing.T) {
+	c := newCluster(t, 3, 3, 40, vsr.Policy{})
+	found := 0
+	compare := func() {
+		t.Helper()
+		for _, n := range c.nodes {
+			if !n.up {
+				continue
+			}
+			want, got := map[uint64]bool{}, map[uint64]bool{}
+			for _, g := range n.engine.Loop.clustered {
+				if !g.Current() || g.Lost() {
+					want[g.ID] = true
+				}
+			}
+			n.engine.Loop.Behind(func(g *Group) { got[g.ID] = true })
+			if found += len(want); !maps.Equal(want, got) {
+				t.Fatalf("node %d: %v are behind, %v are listed", n.id, want, got)
+			}
+		}
+	}
+	for round := range 60 {
+		n := c.nodes[round/5%3]
+		switch round % 5 {
+		case 1:
+			n.stop(round%2 == 0)
+		case 3:
+			n.start()
+		}
+		c.write()
+		c.run(100_000)
+		compare()
+	}
+	c.converge()
+	compare()
+	if found == 0 {
+		t.Fatal("no group was ever behind")
+	}
+	for _, n := range c.nodes {
+		if len(n.engine.Loop.behind) > 0 {
+			t.Errorf("node %d lists %d groups of a quiet cluster", n.id, len(n.engine.Loop.behind))
+		}
 	}
 }

@@ -110,7 +110,8 @@ type Loop struct {
 	timers    timers
 	woken     []*Group
 	alive     liveness
-	changing  int // view changes under way
+	changing  int      // view changes under way
+	behind    []*Group // those that may not take part: see Behind
 	serving   map[uint8]int
 }
 

@@ -70,6 +70,7 @@ type peering struct {
 	isolated bool
 	grief    grief
 	changing bool // counted in Loop.changing
+	behind   bool // in Loop.behind
 
 	wake vsr.Tick
 	slot int // position in Loop.timers, plus one

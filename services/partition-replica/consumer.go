@@ -121,11 +121,17 @@ func (p *Partition) proposeAutoCommits() {
 		var prop loop.Proposal
 		p.proposeOffset(&prop, wire.OpStoreOffset, autoCommitClient, 1, s.key, s.offset)
 		if !p.engine.Loop.Propose(p.group, &prop, nil) {
-			p.owing.Store(true)
+			p.owe()
 			return
 		}
 		p.offsets.settle(s.key, s.offset)
 	}
+}
+
+// owe notes that auto-commits wait for room.
+func (p *Partition) owe() {
+	p.owing.Store(true)
+	p.replica.owing.set(p, true)
 }
 
 // payOwed has auto-commits proposed for which there was no room.

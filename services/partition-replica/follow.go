@@ -83,6 +83,8 @@ func (r *Replica) remove(p *Partition) {
 	n := len(r.partitions)
 	r.mu.Unlock()
 	r.metrics.partitions.Set(float64(n))
+	r.held.set(p, false)
+	r.owing.set(p, false)
 	removal := p.log.Drop()
 	p.engine.Remove(p.group)
 	if removal != nil {
@@ -150,7 +152,7 @@ func (p *Partition) proposeTrim(rt segment.Retention) {
 	if _, part, ok := p.replica.follower.View().PartitionByGroupID(p.id); ok && part.TrimTo > 0 && part.PurgeGeneration == p.log.Generation() {
 		rt.Watermark, rt.HasWatermark = part.TrimTo, true
 	}
-	p.held.Store(rt.HasWatermark && p.log.View().Start() <= rt.Watermark)
+	p.replica.held.set(p, rt.HasWatermark && p.log.View().Start() <= rt.Watermark)
 	upTo, ok := p.log.TrimPlan(rt)
 	if !ok || upTo+1 <= p.trimTo {
 		return

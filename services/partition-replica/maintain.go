@@ -78,6 +78,7 @@ func (r *Replica) maintain() {
 		case <-space.C:
 			r.watchSpace()
 			r.trimHeld()
+			r.payOwed()
 		case <-r.space.again:
 			r.watchSpace()
 		case <-cleaner:
@@ -135,13 +136,16 @@ func (r *Replica) reclaim() {
 // trimHeld looks again at deletions of segments that waited for consumers. It is not done when an
 // offset is stored: whoever stores one may still read what it has just passed.
 func (r *Replica) trimHeld() {
-	for _, e := range r.engines {
-		for _, p := range r.of(e) {
-			if p.held.Load() {
-				e.Do(func() { p.proposeTrim(segment.Retention{}) })
-			}
-			p.payOwed()
-		}
+	for _, p := range r.held.list() {
+		p.engine.Do(func() { p.proposeTrim(segment.Retention{}) })
+	}
+}
+
+// payOwed proposes again the auto-commits there was no room for.
+func (r *Replica) payOwed() {
+	for _, p := range r.owing.list() {
+		r.owing.set(p, false)
+		p.payOwed()
 	}
 }
 

@@ -32,7 +32,6 @@ type Partition struct {
 	trimTo  uint64     // trim proposed last, its offset + 1
 	// resetting is a staged purge: what follows it in the log is stamped for the empty log. 0 = none.
 	resetting uint64
-	held      atomic.Bool // a DeleteSegments waits for consumers to pass its segments
 	fence     atomic.Pointer[segment.Damage]
 	wanted    atomic.Pointer[wanted] // purge generation, as last looked at
 
@@ -130,7 +129,9 @@ func (p *Partition) Unstage(op uint64) {
 	}
 	p.recent.cut(op)
 	p.purged, p.trimTo = p.log.Generation(), 0 // may have been among them
-	p.owing.Store(p.offsets.unsettle())
+	if p.owing.Store(false); p.offsets.unsettle() {
+		p.owe()
+	}
 }
 
 // Apply implements loop.Machine.

@@ -86,6 +86,8 @@ type Replica struct {
 	seen      *metadata.View     // last view Follow looked at
 	logged    *metadata.View     // Deps.Logged while Open runs
 	transfers *transfer.Exchange // nil where every group has one member
+	held      duty               // a DeleteSegments waits for consumers to pass its segments
+	owing     duty               // auto-commits wait for room in the log
 
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition

@@ -77,19 +77,19 @@ func (r *Replica) unsettled() (asked map[uint8][]byte, count int) {
 	asked = map[uint8][]byte{}
 	for _, e := range r.engines {
 		e.Wait(func() {
-			for _, p := range r.of(e) {
-				if !p.group.Current() {
+			e.Loop.Behind(func(g *loop.Group) {
+				if !g.Current() {
 					count++
 				}
-				if !p.group.Lost() {
-					continue
+				if !g.Lost() {
+					return
 				}
-				for _, node := range p.group.Nodes() {
+				for _, node := range g.Nodes() {
 					if node != r.config.Node {
-						asked[node] = binary.LittleEndian.AppendUint64(asked[node], p.id)
+						asked[node] = binary.LittleEndian.AppendUint64(asked[node], g.ID)
 					}
 				}
-			}
+			})
 		})
 	}
 	return asked, count
