@@ -56,6 +56,12 @@ func (r *Replica) mayAck() bool {
 }
 
 func (r *Replica) sendOk(op uint64, out *Output) {
+	r.vouch(r.leader(), op, out)
+	r.okSent = max(r.okSent, op)
+}
+
+// vouch says that an op is held in this view.
+func (r *Replica) vouch(to uint8, op uint64, out *Output) {
 	p := r.tail.header(op)
 	if p == nil {
 		return
@@ -64,8 +70,7 @@ func (r *Replica) sendOk(op uint64, out *Output) {
 		Preamble: r.preamble(r.view), Parent: p.Parent, PrepareChecksum: p.Checksum, Op: op, Commit: r.committed,
 		Timestamp: p.Timestamp, Request: p.Request, Operation: p.Operation, Group: r.group.ID,
 	}
-	h.Put(out.send(r.leader(), 0)[:])
-	r.okSent = max(r.okSent, op)
+	h.Put(out.send(to, 0)[:])
 }
 
 // prepareOk counts a backup's acknowledgement.
@@ -79,7 +84,10 @@ func (r *Replica) prepareOk(in *Input, out *Output) {
 	case h.View < r.view:
 		r.correct(in.From, out)
 		return
-	case h.View > r.view || r.status != statusNormal || r.leader() != r.group.Self || !r.settled():
+	case h.View > r.view:
+		r.replaced(h.View, out)
+		return
+	case r.status != statusNormal || r.leader() != r.group.Self || !r.settled():
 		return
 	case h.Op < r.tail.low || h.Op == 0 || h.Op > r.tail.head:
 		return

@@ -46,11 +46,27 @@ func (r *Replica) sendStartView(to uint8, incarnation wire.U128, out *Output) {
 	out.Send[len(out.Send)-1].Suffix = suffix
 }
 
-// correct sends the StartView to a member that speaks of an older view, not for each of its frames.
+// correct tells a member that speaks of an older view of this one, not for each of its frames: with the StartView,
+// or as a backup with an acknowledgement, which nobody sends in a view that has not begun. So a primary that was
+// replaced learns it from whom it reaches, although it does not reach the one that leads.
 func (r *Replica) correct(to uint8, out *Output) {
-	if r.acting() && (r.rejoin.corrected == 0 || r.now >= r.rejoin.corrected+correctInterval) {
+	if r.rejoin.corrected != 0 && r.now < r.rejoin.corrected+correctInterval {
+		return
+	}
+	switch {
+	case r.acting():
 		r.rejoin.corrected = r.now
 		r.sendStartView(to, wire.U128{}, out)
+	case r.held > 0 && r.mayAck():
+		r.rejoin.corrected = r.now
+		r.vouch(to, r.held, out)
+	}
+}
+
+// replaced is the proof that a newer view has begun: a primary is none any more.
+func (r *Replica) replaced(view uint32, out *Output) {
+	if r.acting() && view-r.view <= maxViewJump && r.leads(view) != r.group.Self {
+		r.enter(view, out)
 	}
 }
 
