@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"strings"
 	"sync"
 )
@@ -17,6 +18,9 @@ type Bus interface {
 	Close()
 }
 
+// ErrClosed says that the process stops.
+var ErrClosed = errors.New("control: closed")
+
 // Delivery is a message as it came in.
 type Delivery struct {
 	Subject string
@@ -26,7 +30,8 @@ type Delivery struct {
 // waiting bounds what a subscriber has not taken yet.
 const waiting = 256
 
-// Subscription is a bounded queue of deliveries: a subscriber that is too slow loses the oldest.
+// Subscription is a bounded queue of deliveries: a subscriber that is too slow loses the oldest. C is closed when a
+// Local bus is.
 type Subscription struct {
 	C      <-chan Delivery
 	queue  chan Delivery
@@ -54,13 +59,14 @@ func (s *Subscription) deliver(d Delivery) {
 	}
 }
 
-// Close ends the subscription. C stays open.
+// Close ends the subscription.
 func (s *Subscription) Close() { s.once.Do(s.cancel) }
 
 // Local is the bus inside a process.
 type Local struct {
-	mu   sync.Mutex
-	subs map[*Subscription]string // pattern
+	mu     sync.Mutex
+	subs   map[*Subscription]string // pattern
+	closed bool
 }
 
 // NewLocal returns a bus without subscribers.
@@ -88,6 +94,9 @@ func (l *Local) Subscribe(pattern string) (*Subscription, error) {
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
 	l.subs[s] = pattern
 	return s, nil
 }
@@ -99,8 +108,16 @@ func (l *Local) Listening() bool {
 	return len(l.subs) > 0
 }
 
-// Close implements Bus.
-func (l *Local) Close() {}
+// Close implements Bus. Subscribers still get what was published before.
+func (l *Local) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for s := range l.subs {
+		delete(l.subs, s)
+		close(s.queue)
+	}
+}
 
 func matches(pattern, subject string) bool {
 	for {

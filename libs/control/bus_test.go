@@ -87,8 +87,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestStream shows what a process says at its ops endpoint, and that both sides let go.
 func TestStream(t *testing.T) {
 	bus := NewLocal()
-	ending, end := context.WithCancel(t.Context())
-	ops := httptest.NewServer(Stream(ending, bus))
+	ops := httptest.NewServer(Stream(bus))
 	defer ops.Close()
 	p := publisher(bus, nil)
 	defer p.Close()
@@ -110,14 +109,20 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end()
-	if err := <-gone; err == nil {
-		t.Error("the end of the stream is no error")
+	p.Say(Event{Kind: Stopping})
+	p.Close()
+	if err := <-gone; err == nil || ctx.Err() != nil {
+		t.Errorf("the stream ended with %v", err)
 	}
-	for bus.Listening() { // until the handler has returned
-		if ctx.Err() != nil {
-			t.Fatal("the endpoint still listens")
-		}
+	last := Message{}
+	for len(got) > 0 {
+		last, _ = Decode((<-got).Payload)
+	}
+	if len(last.Events) != 1 || last.Events[0].Kind != Stopping {
+		t.Errorf("the last word is %+v", last)
+	}
+	if err := Listen(ctx, strings.TrimPrefix(ops.URL, "http://"), func() {}, nil); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("a process that has stopped listens: %v", err)
 	}
 }
 

@@ -125,7 +125,7 @@ func (p *Publisher) run() {
 	defer close(p.gone)
 	measure := time.NewTimer(measureEvery)
 	defer measure.Stop()
-	rest := time.NewTimer(0)
+	rest := time.NewTimer(pace) // a bus that is about to connect hears the first word too
 	defer rest.Stop()
 	rested := false
 	for {

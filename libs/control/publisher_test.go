@@ -139,6 +139,7 @@ func TestStuckBus(t *testing.T) {
 		metrics := NewMetrics(prometheus.NewRegistry())
 		p := publisher(r, metrics)
 		p.Say(Event{Kind: Ready})
+		time.Sleep(pace)
 		synctest.Wait() // the publisher is stuck with it
 		started := time.Now()
 		for i := range 200 { // no two are alike
@@ -173,6 +174,7 @@ func TestCloseIsQuick(t *testing.T) {
 		r := &record{stuck: make(chan struct{})}
 		p := publisher(r, nil)
 		p.Say(Event{Kind: Ready})
+		time.Sleep(pace)
 		synctest.Wait()
 		started := time.Now()
 		p.Close()
@@ -186,6 +188,7 @@ func TestCloseIsQuick(t *testing.T) {
 		r = &record{}
 		p = publisher(r, nil)
 		p.Say(Event{Kind: Ready})
+		time.Sleep(pace)
 		synctest.Wait()
 		p.Say(Event{Kind: Evicted, Reason: "x"})
 		p.Say(Event{Kind: Stopping})
@@ -211,7 +214,7 @@ func TestSource(t *testing.T) {
 		r := &record{}
 		p := publisher(r, nil)
 		p.Say(Event{Kind: Starting})
-		time.Sleep(pace)
+		time.Sleep(2 * pace)
 		p.Is(0)
 		node := uint8(0)
 		p.Say(Event{Kind: Registered, Node: &node})

@@ -23,8 +23,8 @@ const (
 	streamLine  = 1 << 20 // bytes
 )
 
-// Stream serves what is published on a bus, to each listener until it goes away or ctx is done.
-func Stream(ctx context.Context, b Bus) http.Handler {
+// Stream serves what is published on a bus, to each listener until it goes away or the bus is closed.
+func Stream(b *Local) http.Handler {
 	room := make(chan struct{}, streams)
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		select {
@@ -52,13 +52,11 @@ func Stream(ctx context.Context, b Bus) http.Handler {
 		defer quiet.Stop()
 		for ok := say(": control plane of one process\n\n"); ok; {
 			select {
-			case d := <-sub.C:
-				ok = say("event: " + d.Subject + "\ndata: " + string(d.Payload) + "\n\n")
+			case d, open := <-sub.C:
+				ok = open && say("event: "+d.Subject+"\ndata: "+string(d.Payload)+"\n\n")
 			case <-quiet.C:
 				ok = say(":\n\n")
 			case <-q.Context().Done():
-				ok = false
-			case <-ctx.Done():
 				ok = false
 			}
 		}

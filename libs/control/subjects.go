@@ -53,6 +53,7 @@ const (
 	Registered Kind = "registered"
 	Heard      Kind = "heard"
 	Silent     Kind = "silent"
+	Restarted  Kind = "restarted"
 
 	Leads   Kind = "leads"
 	Follows Kind = "follows"
@@ -87,6 +88,7 @@ var Kinds = []About{
 	{Registered, ChannelNode, "partition", "the process got its node id", "node"},
 	{Heard, ChannelNode, "metadata, partition, server", "another node that shares groups with this one gives a sign of life again, or for the first time", "node"},
 	{Silent, ChannelNode, "metadata, partition, server", "another node is not heard any more: what it leads is led elsewhere", "node"},
+	{Restarted, ChannelNode, "metadata, partition, server", "another node has begun a new life", "node"},
 	{Leads, ChannelView, "metadata, partition, server", "the process leads groups it did not lead before", "groups, view"},
 	{Follows, ChannelView, "metadata, partition, server", "the process leads groups no more that it led", "groups, view"},
 	{Moving, ChannelPlacement, "metadata, partition, server", "a task that moves data got on, began or ended", "progress"},

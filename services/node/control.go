@@ -34,7 +34,7 @@ func (n *node) openControl(ops *service.Ops) error {
 	if self := n.self(); n.cluster != nil && self != wire.FrontDoorID {
 		n.events.Is(self)
 	}
-	ops.Handle(control.StreamPath, control.Stream(n.ending, local))
+	ops.Handle(control.StreamPath, control.Stream(local))
 	n.events.Say(control.Event{Kind: control.Starting})
 	return nil
 }

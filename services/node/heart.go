@@ -173,7 +173,11 @@ func (h *heart) happened(e *pulse.Event) {
 	switch e.Kind {
 	case pulse.EventDead, pulse.EventLoopDead, pulse.EventNewEpoch:
 		h.node.log.Info("node is not heard", "node", e.Node, "epoch", e.Epoch, "loop", e.Loop)
-		h.node.sayNode(control.Silent, e.Node)
+		if e.Kind == pulse.EventNewEpoch {
+			h.node.sayNode(control.Restarted, e.Node)
+		} else {
+			h.node.sayNode(control.Silent, e.Node)
+		}
 		for _, engine := range h.node.engines() {
 			engine.NodeDead(e.Node)
 		}

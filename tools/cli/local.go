@@ -67,6 +67,7 @@ func (l *localRun) upCommand() *cobra.Command {
 	f.IntVar(&p.Partition, "partition", 0, "partition replicas (default 3)")
 	f.IntVar(&p.FrontDoor, "front-door", 0, "front-doors (default 2)")
 	f.IntVar(&p.AllRole, "all-role", 0, "nodes with all roles, instead of services")
+	f.BoolVar(&p.NATS, "nats", false, "a NATS server too, which all processes tell what happens")
 	f.IntVar(&p.BasePort, "base-port", 0, "first of the ports to use (default: free ones)")
 	f.StringArrayVar(&env, "env", nil, "setting of every process, NAME=VALUE")
 	f.StringVar(&p.Bin, "bin", "", "directory of the binaries (default: this program's)")

@@ -28,13 +28,7 @@ func (a *app) systemCommands() []*cobra.Command {
 			}
 			return statsRecord(s), nil
 		}),
-		a.command("cluster", "Show the nodes clients may connect to", cobra.NoArgs, func(c *client.Client, _ []string) (any, error) {
-			m, err := c.Cluster()
-			if err != nil {
-				return nil, err
-			}
-			return clusterRecord(m), nil
-		}),
+		a.clusterCommand(), a.topCommand(),
 		a.command("options [SCOPE]", "List the options of a scope: topic (default), stream or user", cobra.MaximumNArgs(1), describeOptions),
 		family("client", "Connections of the server",
 			a.command("list", "List all connections", cobra.NoArgs, func(c *client.Client, _ []string) (any, error) {
@@ -151,6 +145,19 @@ func connectionDetails(d wire.ClientDetails) record {
 		groups = append(groups, record{{"stream", g.Stream}, {"topic", g.Topic}, {"group", g.Group}})
 	}
 	return append(connectionRecord(d.ClientRecord), field{"groups", groups})
+}
+
+// clusterCommand shows the roster; what else there is about the cluster stands below it.
+func (a *app) clusterCommand() *cobra.Command {
+	cmd := a.command("cluster", "Show the nodes clients may connect to", cobra.NoArgs, func(c *client.Client, _ []string) (any, error) {
+		m, err := c.Cluster()
+		if err != nil {
+			return nil, err
+		}
+		return clusterRecord(m), nil
+	})
+	cmd.AddCommand(a.eventsCommand())
+	return cmd
 }
 
 func nodeStatus(s wire.NodeStatus) string {

@@ -21,6 +21,7 @@ const (
 	Partition Role = "partition"
 	FrontDoor Role = "front-door"
 	AllRole   Role = "all-role"
+	NATS      Role = "nats" // the control plane: its server
 )
 
 // binary is the program of a role.
@@ -30,6 +31,8 @@ func (r Role) binary() string {
 		return "whippet-" + string(r) + "-replica"
 	case FrontDoor:
 		return "whippet-front-door"
+	case NATS:
+		return "nats-server"
 	}
 	return "whippet-server"
 }
@@ -41,6 +44,7 @@ type Plan struct {
 	Partition int               // partition replicas
 	FrontDoor int               // front-doors
 	AllRole   int               // nodes with all roles; then nothing else
+	NATS      bool              // a NATS server on loopback that all others tell what happens
 	BasePort  int               // first port of a range; 0: free ports
 	Hosts     []string          // address of each member, metadata replicas first, then as above; nil: loopback. Needs BasePort
 	Env       map[string]string // settings of every process, over those the cluster needs
@@ -66,7 +70,7 @@ type Member struct {
 	ID      int               `json:"id"`
 	Host    string            `json:"host,omitempty"`    // empty: loopback
 	Replica string            `json:"replica,omitempty"` // replica plane; fixed for the members others must know
-	Ports   map[string]string `json:"ports,omitempty"`   // fixed listeners of all-role nodes, by name
+	Ports   map[string]string `json:"ports,omitempty"`   // fixed listeners of all-role nodes and of NATS, by name
 }
 
 const descriptor = "cluster.json"
@@ -98,7 +102,7 @@ func Make(dir string, p Plan) (*Cluster, error) {
 	for _, group := range []struct {
 		role  Role
 		count int
-	}{{Metadata, p.Metadata}, {Partition, p.Partition}, {FrontDoor, p.FrontDoor}, {AllRole, p.AllRole}} {
+	}{{NATS, p.servers()}, {Metadata, p.Metadata}, {Partition, p.Partition}, {FrontDoor, p.FrontDoor}, {AllRole, p.AllRole}} {
 		for id := range group.count {
 			if len(p.Hosts) > 0 {
 				ports.host = p.Hosts[len(c.Members)]
@@ -117,11 +121,21 @@ func Make(dir string, p Plan) (*Cluster, error) {
 	return c, c.save()
 }
 
+// servers is how many NATS servers there are.
+func (p *Plan) servers() int {
+	if p.NATS {
+		return 1
+	}
+	return 0
+}
+
 func (p *Plan) check() error {
 	services := p.Metadata + p.Partition + p.FrontDoor
 	switch {
 	case len(p.Hosts) > 0 && (p.BasePort == 0 || len(p.Hosts) != services+p.AllRole):
 		return fmt.Errorf("%d hosts for %d members: each needs one, and a base port, for ports there cannot be tried", len(p.Hosts), services+p.AllRole)
+	case p.NATS && len(p.Hosts) > 0:
+		return errors.New("a NATS server stands on loopback, out of reach of members with hosts of their own")
 	case p.AllRole > 0 && services > 0:
 		return errors.New("a cluster has either services or all-role nodes")
 	case p.AllRole > 0:

@@ -19,13 +19,20 @@ func (c *Cluster) environ(m Member) []string {
 		"WHIPPET_OPS_ADDRESS":    m.at(0),
 		"WHIPPET_CLUSTER_SECRET": c.Secret,
 	}
+	if nats := c.NATS(); nats != "" {
+		settings["WHIPPET_NATS_URL"] = nats
+	}
 	switch m.Role {
+	case NATS:
+		settings = nil
 	case AllRole:
 		c.allRole(m, settings)
 	default:
 		c.service(m, settings)
 	}
-	maps.Copy(settings, c.Env)
+	if m.Role != NATS {
+		maps.Copy(settings, c.Env)
+	}
 	var env []string
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "IGGY_") && !strings.HasPrefix(kv, "WHIPPET_") {
@@ -75,6 +82,9 @@ func (c *Cluster) allRole(m Member, settings map[string]string) {
 	settings["IGGY_CLUSTER_AUTH_ENABLED"] = "true"
 	settings["WHIPPET_REPLICA_ID"] = fmt.Sprint(m.ID)
 	for i, other := range c.Members {
+		if other.Role != AllRole {
+			continue
+		}
 		prefix := fmt.Sprintf("IGGY_CLUSTER_NODES_%d_", i)
 		settings[prefix+"NAME"] = fmt.Sprintf("node-%d", other.ID)
 		settings[prefix+"IP"] = other.host()

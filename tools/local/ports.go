@@ -35,6 +35,13 @@ func (p *ports) member(role Role, id int) (m Member, err error) {
 				return m, err
 			}
 		}
+	case NATS:
+		m.Ports = map[string]string{}
+		for _, name := range []string{natsPort, natsMonitor} {
+			if m.Ports[name], err = p.one(m); err != nil {
+				return m, err
+			}
+		}
 	}
 	return m, err
 }

@@ -36,6 +36,7 @@ type Process struct {
 	WebSocket string `json:"websocket,omitempty"`
 	Replica   string `json:"replica,omitempty"`
 	Service   string `json:"service,omitempty"`
+	NATS      string `json:"nats,omitempty"`
 }
 
 // Dir is the directory of the cluster.
@@ -77,7 +78,7 @@ func (c *Cluster) Start(m Member) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(filepath.Join(c.Bin, m.Role.binary()))
+	cmd := exec.Command(filepath.Join(c.Bin, m.Role.binary()), m.arguments()...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = c.environ(m), log, log, c.home(m)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	start := cmd.Start
@@ -133,6 +134,11 @@ func (c *Cluster) Status() []Process {
 // Process tells what one member is doing.
 func (c *Cluster) Process(m Member) Process {
 	p := Process{Role: m.Role, ID: m.ID, Pid: c.pid(m), Data: c.Data(m)}
+	if m.Role == NATS {
+		p.NATS, p.Ops = c.NATS(), m.Ports[natsMonitor]
+		p.Ready = p.Pid != 0 && answers(p.Ops, "/healthz")
+		return p
+	}
 	text, err := os.ReadFile(c.published(m))
 	if err != nil || p.Pid == 0 {
 		return p
@@ -153,13 +159,14 @@ func (c *Cluster) Process(m Member) Process {
 	if m.Role == FrontDoor {
 		p.Replica, p.Service = "", ""
 	}
-	p.Ready = ready(p.Ops)
+	p.Ready = answers(p.Ops, "/readyz")
 	return p
 }
 
-func ready(ops string) bool {
+// answers reports whether an endpoint is content.
+func answers(ops, path string) bool {
 	client := http.Client{Timeout: time.Second}
-	r, err := client.Get("http://" + ops + "/readyz")
+	r, err := client.Get("http://" + ops + path)
 	if err != nil {
 		return false
 	}
@@ -256,7 +263,7 @@ func (c *Cluster) Stop(m Member) error {
 // Down stops every member: front-doors first, so that nothing is asked of a replica that is gone.
 func (c *Cluster) Down() error {
 	var errs []error
-	for _, role := range []Role{FrontDoor, AllRole, Partition, Metadata} {
+	for _, role := range []Role{FrontDoor, AllRole, Partition, Metadata, NATS} {
 		for _, m := range c.Members {
 			if m.Role == role {
 				errs = append(errs, c.terminate(m))

@@ -31,6 +31,21 @@ func BuildAll(dir string) error {
 	return nil
 }
 
+// BuildNATS compiles the NATS server, at the version of tools/go.mod, into dir and returns the path of the binary.
+func BuildNATS(dir string) (string, error) {
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "nats-server")
+	cmd := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2")
+	cmd.Dir = filepath.Join(root, "tools")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build nats-server: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
 func build(dir, program string, flags ...string) error {
 	root, err := repository()
 	if err != nil {
