@@ -1,6 +1,10 @@
 package segment
 
-import "io"
+import (
+	"io"
+
+	"github.com/whippet-mq/whippet/libs/vfs"
+)
 
 // hintStep is how many bytes the hint file of the growing segment may lag: what a first touch after
 // a restart walks.
@@ -56,7 +60,7 @@ func (c *Checkpoint) Run() error {
 					return err
 				}
 			}
-			if err := s.Sync(); err != nil {
+			if err := s.sync(vfs.SyncPaced); err != nil {
 				return err
 			}
 		}

@@ -197,7 +197,9 @@ func (s *segment) Allocate(size int64) error {
 // Sync makes the bytes written so far and the file's name durable. A failure is for ever: the
 // kernel may have dropped the pages, so a later success would prove nothing. The bytes of a removed
 // segment nobody misses: its directory may go while it is synced, which is no failure.
-func (s *segment) Sync() error {
+func (s *segment) Sync() error { return s.sync(vfs.File.Sync) }
+
+func (s *segment) sync(with func(vfs.File) error) error {
 	if s.isGone() {
 		return nil
 	}
@@ -212,7 +214,7 @@ func (s *segment) Sync() error {
 	}
 	defer s.life.files.unpin(s)
 	s.dirty.Store(false)
-	if err = f.Sync(); err == nil {
+	if err = with(f); err == nil {
 		err = s.syncName()
 	}
 	if err != nil && s.isGone() {

@@ -216,3 +216,27 @@ func BenchmarkWriteVec(b *testing.B) {
 		})
 	}
 }
+
+// A paced sync covers files of less than a step, of several and of a broken one, and reports errors as Sync does.
+func TestSyncPaced(t *testing.T) {
+	for _, fs := range []FS{NewOS(t.TempDir()), NewMem(1)} {
+		f, err := fs.Create("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int64{0, 1, 5<<20 + 3} {
+			if _, err := f.WriteAt(make([]byte, size), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := SyncPaced(f); err != nil {
+				t.Errorf("%T, %d bytes: %v", f, size, err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := SyncPaced(f); err == nil {
+			t.Errorf("%T: no error for a closed file", f)
+		}
+	}
+}

@@ -71,6 +71,21 @@ type Prewriter interface {
 	Prewrite(size int64) error
 }
 
+// PacedSyncer is a File with a Sync for a lot of bytes that nobody waits for.
+type PacedSyncer interface {
+	// SyncPaced is Sync in steps: the sync of another file waits for one step at most, where a Sync of as much
+	// would hold it up until all is written.
+	SyncPaced() error
+}
+
+// SyncPaced syncs f in steps where it can.
+func SyncPaced(f File) error {
+	if p, can := f.(PacedSyncer); can {
+		return p.SyncPaced()
+	}
+	return f.Sync()
+}
+
 // ErrLocked is the error of [FS.Lock] for a lock that another holder has.
 var ErrLocked = errors.New("locked by another process")
 
