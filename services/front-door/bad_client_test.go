@@ -143,7 +143,7 @@ func TestReaderThatStops(t *testing.T) {
 // A frame beyond the budget is taken off the socket without being kept and refused with the
 // retryable code; small requests go on meanwhile, and the connection survives.
 func TestOverBudget(t *testing.T) {
-	w := startBudget(t, 1<<20, func(c *Config) { c.BudgetGrace = 20 * time.Millisecond })
+	w := startBudget(t, 1<<20, func(c *Config) { c.BusyFor = 20 * time.Millisecond })
 	c, other := w.root(t), w.root(t)
 	body := make([]byte, 8<<20)
 	c.write(frameOf(c.header(wire.OpSendMessages, 0, body), body))

@@ -27,13 +27,12 @@ type Config struct {
 	HandshakeGrace time.Duration // TLS handshake, WebSocket upgrade included; 10 s
 	FrameGrace     time.Duration // a frame begun must be complete within this plus 1 s per MiB; 60 s
 	WriteGrace     time.Duration // a reply must leave within this; 10 s
-	BudgetGrace    time.Duration // wait for buffer budget before a request is refused; 1 s
 
 	Heartbeat     time.Duration // check interval for silent group members; 0 turns it off
 	TokensPerUser int           // personal access tokens; 100
 	RetryFor      time.Duration // repeats of a refused call before the client sees it; 25 s
 	RouteFor      time.Duration // the same while a partition is unknown to its replica; 3 s
-	BusyFor       time.Duration // the same for a write to a partition that has no room; 1 s
+	BusyFor       time.Duration // a large request waits this long for its turn and for memory, a partition write for room; 500 ms
 	HoldFor       time.Duration // a committed reply waits this long for the own follower; 1 s
 	FactsFor      time.Duration // partition facts older than this request are used after; 1 s
 
@@ -141,11 +140,10 @@ func (c *Config) fill() {
 	def(&c.HandshakeGrace, 10*time.Second)
 	def(&c.FrameGrace, 60*time.Second)
 	def(&c.WriteGrace, 10*time.Second)
-	def(&c.BudgetGrace, time.Second)
 	def(&c.TokensPerUser, 100)
 	def(&c.RetryFor, 25*time.Second)
 	def(&c.RouteFor, 3*time.Second)
-	def(&c.BusyFor, time.Second)
+	def(&c.BusyFor, 500*time.Millisecond)
 	def(&c.HoldFor, time.Second)
 	def(&c.FactsFor, time.Second)
 	def(&c.LocalSessions, 4096)

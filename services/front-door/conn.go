@@ -115,12 +115,12 @@ func (c *conn) next() bool {
 		header, ok := c.discard(int(size))
 		return ok && c.handle(header, nil)
 	}
-	f, ok := c.core.deps.Pool.Try(int(size))
-	if !ok {
-		f, ok = c.core.deps.Pool.Wait(int(size), c.core.cfg.BudgetGrace)
+	if !c.fill(min(int(size), len(c.in))) {
+		return false
 	}
+	f, ok := c.core.room(c.session, c.in[c.r:c.w], int(size))
 	if !ok {
-		return c.overBudget(int(size))
+		return c.noRoom(int(size))
 	}
 	b := f.Bytes()
 	n := copy(b, c.in[c.r:c.w])
@@ -190,15 +190,16 @@ func (c *conn) unlimit() {
 	}
 }
 
-// overBudget refuses a frame there is no room for.
-func (c *conn) overBudget(size int) bool {
-	c.core.metrics.overBudget.Inc()
+// noRoom refuses a frame there is no room for.
+func (c *conn) noRoom(size int) bool {
 	header, ok := c.discard(size)
 	if !ok {
 		return false
 	}
 	c.session.refuse(header, wire.CodeTransientNotAccepted)
-	return c.write(c.session.reply())
+	ok = c.write(c.session.reply())
+	c.session.release()
+	return ok
 }
 
 // discard takes a frame off the socket and keeps its header only.
@@ -208,6 +209,14 @@ func (c *conn) discard(size int) (header []byte, ok bool) {
 		if c.r == c.w {
 			c.r, c.w = 0, 0
 			c.limit(size)
+			if size > len(c.in) {
+				n, err := drain(c.sock, size)
+				if err != nil {
+					return nil, false
+				}
+				size -= n
+				continue
+			}
 			m, err := c.sock.Read(c.in)
 			if err != nil {
 				return nil, false

@@ -30,6 +30,7 @@ type Core struct {
 	floors    *floors    // nil there too
 	voucher   voucher    // nil when the view is never old
 	host      *host
+	gate      *gate
 	entering  chan struct{} // one token for each login that is being registered
 	archiving atomic.Bool
 	stopping  atomic.Bool // refusals are passed on at once
@@ -49,6 +50,7 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.log = hclog.NewNullLogger()
 	}
 	c.removed = newRemoved()
+	c.gate = newGate()
 	c.entering = make(chan struct{}, maxEntering)
 	c.voucher, _ = deps.Follower.(voucher)
 	if router := deps.Router; router != nil {

@@ -13,6 +13,10 @@
 // there is a reply, which leaves with one write. Requests of a connection are answered one at a time
 // and in order.
 //
+// Large sends wait for their turn before their bodies are read (gate.go, room.go), so that an overloaded
+// partition costs its clients time and this process no memory. What gets no turn in time is thrown away
+// unread and answered 58.
+//
 // In a cluster a [routing.Router] finds the primaries, and a refused call is repeated here and nowhere else. What the own view lacks or forbids is denied only after a
 // read-index at the metadata primary, and nothing is authorized from a view that nobody has vouched for
 // lately.

@@ -8,9 +8,8 @@ import (
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
-// errOverBudget says that a frame was read and thrown away because there was no budget for it. Its
-// header was kept.
-var errOverBudget = errors.New("no buffer budget")
+// errNoRoom says that a frame was read and thrown away because there was no room for it. Its header was kept.
+var errNoRoom = errors.New("no room")
 
 // frameReader reads single frames from where the transport has put them: a WebSocket message, a QUIC
 // stream.
@@ -22,7 +21,7 @@ type frameReader struct {
 }
 
 // read takes one frame from r. b is valid until the next read; f, when not nil, owns it. announce is
-// told the frame's size before its body is waited for. At errOverBudget b is the header alone.
+// told the frame's size before its body is waited for. At errNoRoom b is the header alone.
 func (fr *frameReader) read(r io.Reader, announce func(size int)) (b []byte, f *buffer.Frame, err error) {
 	header := fr.buf[:wire.HeaderSize]
 	if _, err := io.ReadFull(r, header); err != nil {
@@ -43,20 +42,20 @@ func (fr *frameReader) read(r io.Reader, announce func(size int)) (b []byte, f *
 		_, err = io.CopyN(io.Discard, r, int64(size)-wire.HeaderSize)
 		return header, nil, err
 	}
-	f, ok := fr.core.deps.Pool.Try(int(size))
-	if !ok {
-		f, ok = fr.core.deps.Pool.Wait(int(size), fr.core.cfg.BudgetGrace)
+	front := fr.buf[:min(int(size), len(fr.buf))]
+	if _, err := io.ReadFull(r, front[wire.HeaderSize:]); err != nil {
+		return nil, nil, err
 	}
+	f, ok := fr.core.room(fr.session, front, int(size))
 	if !ok {
-		fr.core.metrics.overBudget.Inc()
-		if _, err := io.CopyN(io.Discard, r, int64(size)-wire.HeaderSize); err != nil {
+		if _, err := io.CopyN(io.Discard, r, int64(int(size)-len(front))); err != nil {
 			return nil, nil, err
 		}
-		return header, nil, errOverBudget
+		return header, nil, errNoRoom
 	}
 	b = f.Bytes()
-	copy(b, header)
-	if _, err := io.ReadFull(r, b[wire.HeaderSize:]); err != nil {
+	copy(b, front)
+	if _, err := io.ReadFull(r, b[len(front):]); err != nil {
 		f.Release()
 		return nil, nil, err
 	}

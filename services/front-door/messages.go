@@ -1,6 +1,7 @@
 package frontdoor
 
 import (
+	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
@@ -8,7 +9,9 @@ import (
 // sendState is what a send keeps between repeats: its partition and that its batch was verified.
 type sendState struct {
 	request   wire.SendMessagesRequest
+	aimed     bool // the partition was chosen before the batch was read
 	chosen    bool
+	verified  bool
 	partition uint32
 	start     int    // of the batch in the frame
 	checksum  uint64 // of the batch as sent
@@ -60,7 +63,7 @@ func (s *Session) partitionWrite() action {
 // sendMessages resolves the target, verifies the batch on the connection's own goroutine and hands
 // it to the partition. The order of checks is that of client-semantics.md §4.1.
 func (s *Session) sendMessages() action {
-	s.send.chosen = false
+	s.send.chosen, s.send.verified = s.send.aimed, false
 	var err error
 	if s.send.request, err = wire.DecodeSendMessages(s.body); err != nil {
 		return s.refused(wire.CodeResourceNotFound)
@@ -76,12 +79,8 @@ func (s *Session) sendRouted() action {
 	if target.topic == nil {
 		return s.refused(wire.CodeResourceNotFound)
 	}
-	first := !s.send.chosen
-	if first {
-		if !s.choose(target) {
-			return s.refused(wire.CodeResourceNotFound)
-		}
-		s.send.chosen = true
+	if !s.send.chosen && !s.choose(target) {
+		return s.refused(wire.CodeResourceNotFound)
 	}
 	part, group, ok := target.partition(s.send.partition)
 	if !ok {
@@ -90,16 +89,40 @@ func (s *Session) sendRouted() action {
 	if !target.maySend {
 		return s.refused(wire.CodeUnauthorized)
 	}
-	if first {
+	if !s.send.verified {
 		if code := s.verifyBatch(); code != 0 {
 			return s.refused(code)
 		}
+		s.send.verified = true
 		s.repeated(target)
 		part, group, _ = target.partition(s.send.partition)
 	}
 	s.callPartition(group, part.PurgeGeneration, target.since)
 	s.call.Body, s.call.BodyStart = q.Batch, s.send.start
 	return s.route(s.core.partitionService(group), (*Session).sendRouted, (*Session).sent)
+}
+
+// aim finds where a send goes from what stands in front of its batch, and chooses its partition. Nil: that
+// is not to be seen there, or there is no such partition.
+func (s *Session) aim(front []byte) (service link.Service, group uint64) {
+	if wire.Operation(front[operationOffset]) != wire.OpSendMessages {
+		return nil, 0
+	}
+	q, err := wire.DecodeSendMessages(front[wire.HeaderSize:])
+	if s.bound = s.binding.Load(); err != nil || !s.authenticated() {
+		return nil, 0
+	}
+	s.view, s.send.request = s.core.deps.Follower.View(), q
+	target := s.resolve(q.Stream, q.Topic, front[wire.HeaderSize+4:][:q.Stream.Size()+q.Topic.Size()])
+	if target.topic == nil || !target.maySend || !s.choose(target) {
+		return nil, 0
+	}
+	s.send.aimed = true
+	_, group, ok := target.partition(s.send.partition)
+	if !ok {
+		return nil, 0
+	}
+	return s.core.partitionService(group), group
 }
 
 // choose picks the partition the client left to the server.
@@ -116,6 +139,7 @@ func (s *Session) choose(target *route) bool {
 	default:
 		s.send.partition = p.Partition
 	}
+	s.send.chosen = true
 	return true
 }
 

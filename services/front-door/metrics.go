@@ -17,6 +17,7 @@ type metrics struct {
 	refused     prometheus.Counter // sockets beyond MaxConnections
 	badFrames   prometheus.Counter
 	overBudget  prometheus.Counter
+	crowded     prometheus.Counter
 	retries     prometheus.Counter
 	bytesIn     prometheus.Counter
 	bytesOut    prometheus.Counter
@@ -52,6 +53,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m.refused = counter("connections_refused_total", "Sockets closed because there were too many.")
 	m.badFrames = counter("bad_frames_total", "Connections closed for a frame of impossible size or kind.")
 	m.overBudget = counter("requests_over_budget_total", "Requests refused because the buffer budget was used up.")
+	m.crowded = counter("sends_crowded_total", "Large sends refused because their partition had no room for them in time.")
 	m.retries = counter("retries_total", "Calls repeated inside the cluster.")
 	m.bytesIn = counter("client_read_bytes_total", "Bytes of request frames.")
 	m.bytesOut = counter("client_written_bytes_total", "Bytes of reply frames.")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/buffer"
+	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) answer(session *Session, b []byte, frame *buffer.Frame) []byte 
 	return reply
 }
 
-// answerRead answers what a frameReader read: a frame, or errOverBudget and a header.
+// answerRead answers what a frameReader read: a frame, or errNoRoom and a header.
 func (s *Server) answerRead(session *Session, b []byte, frame *buffer.Frame, err error) []byte {
 	if err != nil {
 		session.refuse(b, wire.CodeTransientNotAccepted)
@@ -60,10 +61,15 @@ func (s *Server) call(session *Session) {
 		s.core.entering <- struct{}{}
 		defer func() { <-s.core.entering }()
 	}
+	if !s.core.passes(session) {
+		return
+	}
 	began := time.Now()
 	session.service.Serve(session.call)
 	<-session.call.Done()
-	s.core.metrics.called(session.call.Group, time.Since(began))
+	took := time.Since(began)
+	s.core.metrics.called(session.call.Group, took)
+	s.core.gate.answered(&session.pass, took, session.call.Reason == link.ReasonBusy)
 }
 
 // pause waits d, or until the server stops.
@@ -84,6 +90,7 @@ func (s *Server) converse(session *Session, next func() bool, end func()) {
 	for next() {
 	}
 	end()
+	s.core.gate.leave(&session.pass)
 	s.leave(session)
 	s.core.clients.remove(session)
 	s.core.metrics.connections.Dec()

@@ -75,7 +75,7 @@ func (c *quicConn) next() bool {
 	b, f, err := c.frames.read(stream, c.allow)
 	c.reading(nil)
 	stream.CancelRead(0) // what follows the frame is of no interest; without it the stream would stay open
-	if err != nil && err != errOverBudget {
+	if err != nil && err != errNoRoom {
 		c.core.metrics.badFrames.Inc()
 		_ = stream.Close()
 		return true

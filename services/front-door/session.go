@@ -81,6 +81,7 @@ type Session struct {
 	archiveErr  error
 
 	send    sendState
+	pass    pass // of a large send
 	login   loginState
 	token   string // raw text of a token being created
 	leaving totals // what the partitions hold that the request removes
@@ -206,7 +207,8 @@ func (s *Session) release() {
 		s.call.OutFrame = nil
 		f.Release()
 	}
-	s.body, s.archive, s.view, s.token = nil, nil, nil, ""
+	s.core.gate.leave(&s.pass)
+	s.body, s.archive, s.view, s.token, s.send.aimed = nil, nil, nil, "", false
 	if cap(s.asked) > keptReply {
 		s.asked = nil
 	}

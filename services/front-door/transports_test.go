@@ -227,7 +227,7 @@ func TestTransportsOverBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := startBudget(t, 1<<20, func(c *Config) {
 				c.QUIC, c.WebSocket = QUIC{Address: "127.0.0.1:0", SelfSigned: true}, WebSocket{Address: "127.0.0.1:0"}
-				c.BudgetGrace = 20 * time.Millisecond
+				c.BusyFor = 20 * time.Millisecond
 			})
 			c := carrier.dial(t, w).login(rootName, rootPassword)
 			body := make([]byte, 4<<20)

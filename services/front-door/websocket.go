@@ -81,7 +81,7 @@ func (c *webConn) next() bool {
 		c.unlimit()
 		c.limit(size)
 	})
-	if err != nil && err != errOverBudget || !ended(message) {
+	if err != nil && err != errNoRoom || !ended(message) {
 		if f != nil {
 			f.Release()
 		}

@@ -22,6 +22,7 @@ var (
 	rounds = flag.Int("rounds", 1, "kill each role so often")
 	seed   = flag.Uint64("seed", 0, "of the load and of the moments; 0 draws one")
 	keep   = flag.String("keep", "", "work in this directory and leave it behind")
+	bin    = flag.String("bin", "", "directory of the server binaries; without it they are built")
 )
 
 const readyTime = time.Minute // generous: machines of tests are busy
@@ -71,6 +72,9 @@ func TestMain(m *testing.M) {
 
 func built(t *testing.T) string {
 	t.Helper()
+	if *bin != "" {
+		return *bin
+	}
 	binaries.Do(func() {
 		if binaries.dir, binaries.err = os.MkdirTemp("", "whippet-cluster"); binaries.err == nil {
 			binaries.err = process.BuildAll(binaries.dir)
