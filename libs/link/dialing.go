@@ -43,11 +43,38 @@ func (p *problem) news(text string) bool {
 
 func (p *problem) solved() { p.news("") }
 
+// whereabouts is the address of a process, which may change while it is dialed: a process that starts again
+// in a container has another name, and nobody answers for the old one.
+type whereabouts struct {
+	mu      sync.Mutex
+	address string
+	moved   chan struct{} // closed when address has changed
+}
+
+func (w *whereabouts) set(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.moved != nil && address == w.address {
+		return
+	}
+	if w.moved != nil {
+		close(w.moved)
+	}
+	w.address, w.moved = address, make(chan struct{})
+}
+
+// get is the address, and what tells that it is not the address any more.
+func (w *whereabouts) get() (string, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.address, w.moved
+}
+
 // dialing keeps one connection to a process.
 type dialing struct {
 	options *Options
 	plane   string
-	address func() string
+	where   *whereabouts
 	expect  uint8
 	lane    Lane
 	problem *problem
@@ -58,10 +85,11 @@ type dialing struct {
 func (d *dialing) keep(ctx context.Context, run func(net.Conn, Peer) error) {
 	failed, before := 0, false
 	for ctx.Err() == nil {
-		conn, who, err := d.options.dial(ctx, d.address(), d.expect, d.lane)
+		address, moved := d.where.get()
+		conn, who, err := d.attempt(ctx, address, moved)
 		failed++
 		if err != nil {
-			d.explain(ctx, err)
+			d.explain(ctx, address, err)
 		} else {
 			if before {
 				d.options.Metrics.reconnects.WithLabelValues(d.plane).Inc()
@@ -79,8 +107,22 @@ func (d *dialing) keep(ctx context.Context, run func(net.Conn, Peer) error) {
 	}
 }
 
+// attempt dials an address until the process has moved.
+func (d *dialing) attempt(ctx context.Context, address string, moved <-chan struct{}) (net.Conn, Peer, error) {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	go func() {
+		select {
+		case <-moved:
+			done()
+		case <-ctx.Done():
+		}
+	}()
+	return d.options.dial(ctx, address, d.expect, d.lane)
+}
+
 // explain counts a failed attempt, and writes why the process cannot be reached once for each new reason.
-func (d *dialing) explain(ctx context.Context, err error) {
+func (d *dialing) explain(ctx context.Context, address string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -90,7 +132,7 @@ func (d *dialing) explain(ctx context.Context, err error) {
 		d.options.Metrics.refused.WithLabelValues(d.plane, r.reason).Inc()
 	}
 	if d.problem.news(steadyText(err)) {
-		d.options.Log.Warn("cannot connect to node", "node", d.expect, "plane", d.plane, "address", d.address(), "error", err)
+		d.options.Log.Warn("cannot connect to node", "node", d.expect, "plane", d.plane, "address", address, "error", err)
 	}
 }
 

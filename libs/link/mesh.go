@@ -78,13 +78,13 @@ func (m *Mesh) SetPeers(addresses map[uint8]string) {
 		switch {
 		case p == nil && wanted:
 			p = newPeer(m, uint8(id))
-			p.address.Store(&address)
+			p.where.set(address)
 			m.peers[id].Store(p)
 			if uint8(id) > m.cfg.Node.ID {
 				m.running.Go(p.keepDialing)
 			}
 		case p != nil && wanted:
-			p.address.Store(&address)
+			p.where.set(address)
 		case p != nil:
 			m.peers[id].Store(nil)
 			p.remove()

@@ -12,11 +12,11 @@ import (
 
 // peer is one other node and the connections to it.
 type peer struct {
-	mesh    *Mesh
-	id      uint8
-	address atomic.Pointer[string]
-	ctx     context.Context // ends when the peer is removed
-	cancel  context.CancelFunc
+	mesh   *Mesh
+	id     uint8
+	where  whereabouts
+	ctx    context.Context // ends when the peer is removed
+	cancel context.CancelFunc
 
 	lanes [wire.MaxLoops + 1]atomic.Pointer[stream] // nil: not connected
 	shown atomic.Pointer[Peer]                      // between up and down
@@ -183,7 +183,7 @@ func (p *peer) keepData(life context.Context, at Lane) {
 // keep dials one lane again and again until ctx ends.
 func (p *peer) keep(ctx context.Context, at Lane, run func(net.Conn, Peer) error) {
 	d := dialing{
-		options: &p.mesh.cfg.Options, plane: planeReplica, address: func() string { return *p.address.Load() }, expect: p.id, lane: at,
+		options: &p.mesh.cfg.Options, plane: planeReplica, where: &p.where, expect: p.id, lane: at,
 		problem: &p.problem, ended: func(err error) {
 			p.mesh.complain(err, "connection ended", "node", p.id, "lane", laneName(at))
 		},

@@ -69,11 +69,15 @@ func (o *Options) stream(conn net.Conn, allowed frameSet, count *laneMetrics) *s
 	return s
 }
 
+// connectTime is how long looking up a name and connecting may take. Packets to a machine that was away are
+// repeated ever more seldom: another attempt is there sooner.
+const connectTime = 2 * time.Second
+
 // dial connects to address and gets through handshake and introduction as the dialing side. ctx ends it
 // early.
 func (o *Options) dial(ctx context.Context, address string, expect uint8, lane Lane) (net.Conn, Peer, error) {
 	deadline := time.Now().Add(o.Grace)
-	dialer := net.Dialer{Deadline: deadline, KeepAliveConfig: keepAlive}
+	dialer := net.Dialer{Timeout: min(connectTime, o.Grace), KeepAliveConfig: keepAlive}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, Peer{}, err

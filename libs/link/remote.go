@@ -41,7 +41,7 @@ type Remote struct {
 	cfg     RemoteConfig
 	wrong   complaints
 	count   *laneMetrics
-	address atomic.Pointer[string]
+	where   whereabouts
 	problem problem
 	line    atomic.Pointer[line] // nil: not connected
 	ctx     context.Context
@@ -65,10 +65,10 @@ func Dial(cfg RemoteConfig) *Remote {
 		cfg.Doubt = 400 * time.Millisecond
 	}
 	r := &Remote{cfg: cfg, wrong: cfg.complaints(planeService), count: cfg.Metrics.lane(planeService, "client")}
-	r.address.Store(&cfg.Address)
+	r.where.set(cfg.Address)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	d := dialing{
-		options: &r.cfg.Options, plane: planeService, address: func() string { return *r.address.Load() }, expect: cfg.Expect,
+		options: &r.cfg.Options, plane: planeService, where: &r.where, expect: cfg.Expect,
 		problem: &r.problem,
 		ended: func(err error) {
 			complainAbout(r.ctx, &r.wrong, err, "connection ended", "node", cfg.Expect)
@@ -79,7 +79,7 @@ func Dial(cfg RemoteConfig) *Remote {
 }
 
 // SetAddress changes where the process is looked for from the next attempt to connect on.
-func (r *Remote) SetAddress(address string) { r.address.Store(&address) }
+func (r *Remote) SetAddress(address string) { r.where.set(address) }
 
 // Peer is the process at the other end, while it is connected.
 func (r *Remote) Peer() (Peer, bool) {

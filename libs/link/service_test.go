@@ -591,3 +591,24 @@ func TestFeed(t *testing.T) {
 	}
 	until(t, "all buffers released", func() bool { return feed.pool.Used() == 0 && p.ours.Used() == 0 })
 }
+
+// TestNewAddressEndsTheAttempt: a process that comes back elsewhere is not waited for where nobody answers.
+func TestNewAddressEndsTheAttempt(t *testing.T) {
+	p := newServer(t, serviceFunc(func(c *Call) { c.Finish() }), nil)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	o, _ := testOptions(t, wire.FrontDoorID)
+	o.Grace = time.Hour
+	r := Dial(RemoteConfig{Options: o, Address: silent.Addr().String(), Expect: 3, Up: func(q Peer) { p.up <- q }})
+	defer r.Close()
+	conn, err := silent.Accept() // the attempt is under way: it waits for a handshake
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r.SetAddress(p.address)
+	within(t, "connection", p.up)
+}
