@@ -22,7 +22,7 @@ func (s *Session) attach() action {
 		return s.refused(wire.CodeInvalidCommand)
 	}
 	if told := max(q.Watermark, q.Session); s.view.Op < told {
-		if !s.now.Before(s.giveUp) || s.core.stopping.Load() {
+		if !s.now.Before(s.giveUp) || s.core.hurried(s.now) {
 			return s.unavailable()
 		}
 		s.call.Op = told

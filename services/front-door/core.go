@@ -33,8 +33,9 @@ type Core struct {
 	gate      *gate
 	entering  chan struct{} // one token for each login that is being registered
 	archiving atomic.Bool
-	stopping  atomic.Bool // refusals are passed on at once
-	process   uint64      // random half of every connection number of this process
+	stopping  atomic.Bool
+	stopBy    atomic.Int64 // while stopping, unix nanoseconds: from then on refusals are passed on at once
+	process   uint64       // random half of every connection number of this process
 
 	mu       sync.Mutex
 	balanced map[metadata.TopicKey]*atomic.Uint64
@@ -100,3 +101,18 @@ func (c *Core) askMetadata(call *link.Call) {
 
 // partitionService is the service that reaches a partition's primary, nil when none is known.
 func (c *Core) partitionService(group uint64) link.Service { return c.deps.Partitions(group) }
+
+// drainShare is the part of the time to stop in which requests in progress are still repeated: the rest is for
+// their answers.
+const drainShare = 2. / 3
+
+// stop begins to stop: what is in progress has until then.
+func (c *Core) stop(deadline time.Time) {
+	now := time.Now()
+	c.stopBy.Store(now.Add(time.Duration(float64(deadline.Sub(now)) * drainShare)).UnixNano())
+}
+
+// hurried reports whether requests are to be answered with what there is, because the process ends.
+func (c *Core) hurried(now time.Time) bool {
+	return c.stopping.Load() && now.UnixNano() >= c.stopBy.Load()
+}

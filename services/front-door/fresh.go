@@ -31,7 +31,7 @@ func (s *Session) unvouched() action {
 	case s.core.fresh():
 		s.view = s.core.deps.Follower.View()
 		return s.begin()
-	case !s.now.Before(s.giveUp) || s.core.stopping.Load():
+	case !s.now.Before(s.giveUp) || s.core.hurried(s.now):
 		return s.unavailable()
 	}
 	s.backOff()

@@ -206,6 +206,9 @@ func (s *Server) forget(c connection) {
 // every connection. Sessions stay registered, as after a crash: their clients may claim them again.
 // It returns ctx's error when connections had to be cut.
 func (s *Server) Stop(ctx context.Context) error {
+	if deadline, limited := ctx.Deadline(); limited {
+		s.core.stop(deadline)
+	}
 	if s.core.stopping.Swap(true) {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (s *Server) perform(session *Session, act action) action {
 	case actRoute:
 		s.call(session)
 	case actPause:
-		s.pause(session.delay)
+		time.Sleep(session.delay) // a server that stops waits too: requests in progress are answered first
 	case actHold:
 		if !s.core.deps.Follower.Wait(session.call.Op, s.core.cfg.HoldFor) {
 			s.core.metrics.lateFollower.Inc()

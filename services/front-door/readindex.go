@@ -111,7 +111,7 @@ func (s *Session) confirm() action { return s.then(actReadIndex, (*Session).inde
 
 func (s *Session) indexed() action {
 	if s.indexStatus != 0 {
-		if !s.now.Before(s.giveUp) || s.core.stopping.Load() {
+		if !s.now.Before(s.giveUp) || s.core.hurried(s.now) {
 			return s.unavailable()
 		}
 		s.backOff()

@@ -77,6 +77,13 @@ func (s *Session) backOff() {
 func (s *Session) mayRepeat() bool {
 	c := s.call
 	limit := s.giveUp
+	busy := c.Reason == link.ReasonBusy || c.Reason == link.ReasonBudget
+	switch {
+	case !busy:
+		s.full = time.Time{}
+	case s.full.IsZero():
+		s.full = s.now
+	}
 	switch c.Reason {
 	case link.ReasonDiskFull:
 		return false
@@ -88,10 +95,10 @@ func (s *Session) mayRepeat() bool {
 		limit = s.start.Add(s.core.cfg.RouteFor)
 	case link.ReasonBusy, link.ReasonBudget:
 		if s.header.Operation.Partition() && !s.open { // it keeps memory: better its client waits
-			limit = s.start.Add(s.core.cfg.BusyFor)
+			limit = s.full.Add(s.core.cfg.BusyFor)
 		}
 	}
-	return (c.Frame != nil || !s.framed) && s.now.Before(limit) && !s.core.stopping.Load()
+	return (c.Frame != nil || !s.framed) && s.now.Before(limit) && !s.core.hurried(s.now)
 }
 
 // repeat clears the answer and prepares the call again on the newest metadata.

@@ -1,6 +1,8 @@
 package frontdoor
 
 import (
+	"context"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -69,6 +71,56 @@ func TestSendWithoutRoom(t *testing.T) {
 	})
 	refused = 15
 	c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
+}
+
+// A partition that was without a primary for longer than one without room is given, and has no room at once when it
+// has one, is given that time then.
+func TestSendToABusyNewPrimary(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	w := start(t, func(c *Config) { c.BusyFor = patience })
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	begun, busy := time.Now(), 0
+	w.parts.answer(func(call *link.Call) bool {
+		switch {
+		case call.Header.Operation != wire.OpSendMessages || busy == 2:
+			return false
+		case time.Since(begun) < 2*patience:
+			call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonNotPrimary
+		default:
+			call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonBusy
+			busy++
+		}
+		return true
+	})
+	c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
+}
+
+// A front-door that is asked to stop answers the request in progress, however often it has to be repeated.
+func TestStopAnswersFirst(t *testing.T) {
+	w := start(t, nil)
+	c := w.root(t)
+	c.topic("s", "t", 1)
+	refused := 0
+	stopped := make(chan error, 1)
+	w.parts.answer(func(call *link.Call) bool {
+		if call.Header.Operation != wire.OpSendMessages || refused == 5 {
+			return false
+		}
+		if refused++; refused == 1 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			go func() { defer cancel(); stopped <- w.Stop(ctx) }()
+			for !w.core.stopping.Load() {
+				runtime.Gosched()
+			}
+		}
+		call.Status, call.Reason = wire.CodeTransientNotAccepted, link.ReasonNotPrimary
+		return true
+	})
+	c.ok(c.call(wire.OpSendMessages, 0, sendBody(t, "s", "t", toPartition0, "m")))
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
 }
 
 // A partition nobody hosts is given three seconds, here less, then the client is told.

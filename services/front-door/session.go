@@ -60,7 +60,8 @@ type Session struct {
 	judge  step // after a call that is not repeated
 	again  step // prepares the call anew before a repeat
 	giveUp time.Time
-	asked  []byte // backing of a request that came without a frame of its own (Local)
+	full   time.Time // since then every attempt met a partition without room; zero: the last one did not
+	asked  []byte    // backing of a request that came without a frame of its own (Local)
 	tries  int
 	open   bool // an attempt may have been executed
 	start  time.Time
@@ -120,7 +121,7 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 	s.call.Reset()
 	s.call.Frame, s.framed = frame, frame != nil
 	s.status, s.reason, s.tries, s.open = 0, 0, 0, false
-	s.giveUp = now.Add(s.retryFor)
+	s.giveUp, s.full = now.Add(s.retryFor), time.Time{}
 	s.bound, s.view = s.binding.Load(), s.core.deps.Follower.View()
 	s.body = b[wire.HeaderSize:]
 	if err := s.header.Decode(b); err != nil {

@@ -92,7 +92,7 @@ func restartAndCheck(t *testing.T, r *Recorder, server *process.Server) Summary 
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.dial(context.Background())
+	c, err := r.dial(context.Background(), r.address())
 	if err != nil {
 		t.Fatal(err)
 	}

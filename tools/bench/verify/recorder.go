@@ -48,8 +48,28 @@ type Recorder struct {
 	number atomic.Uint64 // next message number
 	gate   sync.RWMutex  // held shared by every action, exclusively while the world stands still
 
-	mu         sync.Mutex
-	violations []error
+	mu           sync.Mutex
+	violations   []error
+	disturbances []Disturbance
+}
+
+// Disturbance is an answer the load did not want, or none: requests are not repeated, so a refusal that clients
+// would get over counts too.
+type Disturbance struct {
+	At      time.Time
+	Since   time.Time // when the client connected
+	Address string    // to
+	Action  string
+	Err     error
+	Broken  bool // the connection ended, or none came about
+}
+
+func (d *Disturbance) String() string {
+	how := "answered"
+	if d.Broken {
+		how = "connection ended"
+	}
+	return fmt.Sprintf("%s at %s through %s: %s: %v", d.Action, d.At.Format("15:04:05.000"), d.Address, how, d.Err)
 }
 
 // load is one topic under load.
@@ -69,7 +89,7 @@ func NewRecorder(ctx context.Context, o Options, ledger *Ledger) (*Recorder, err
 	o.TopicLimit, o.MaxPayload = orElse(o.TopicLimit, 48<<20), orElse(o.MaxPayload, MaxPayload)
 	o.Connect.RetryFor, o.Connect.Timeout = -1, attemptTime
 	r := &Recorder{Options: o, ledger: ledger}
-	c, err := r.dial(ctx)
+	c, err := r.dial(ctx, r.address())
 	if err != nil {
 		return nil, err
 	}
@@ -115,20 +135,20 @@ func (r *Recorder) setUp(c *client.Client) error {
 // Run produces load until ctx ends, whatever happens to the server meanwhile.
 func (r *Recorder) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	actor := func(work func(random *rand.Rand) action) {
+	actor := func(name string, work func(random *rand.Rand) action) {
 		random := rand.New(rand.NewPCG(r.Seed, rand.Uint64()))
-		wg.Go(func() { r.act(ctx, work(random)) })
+		wg.Go(func() { r.act(ctx, name, work(random)) })
 	}
 	for i := range r.Producers {
-		actor(func(random *rand.Rand) action { return (&producer{r, random, i, client.Batch{}}).send })
+		actor("send", func(random *rand.Rand) action { return (&producer{r, random, i, client.Batch{}}).send })
 	}
 	for i := range r.Members {
-		actor(func(random *rand.Rand) action { return (&member{Recorder: r, load: r.topics[i%len(r.topics)]}).poll })
+		actor("group", func(random *rand.Rand) action { return (&member{Recorder: r, load: r.topics[i%len(r.topics)]}).poll })
 	}
-	actor(func(random *rand.Rand) action { return (&storer{r, random}).store })
-	actor(func(random *rand.Rand) action { return r.purge })
-	actor(func(random *rand.Rand) action { return (&trimmer{r, random}).trim })
-	actor(func(random *rand.Rand) action { return (&maker{Recorder: r}).make })
+	actor("store offset", func(random *rand.Rand) action { return (&storer{r, random}).store })
+	actor("purge", func(random *rand.Rand) action { return r.purge })
+	actor("delete segments", func(random *rand.Rand) action { return (&trimmer{r, random}).trim })
+	actor("make stream", func(random *rand.Rand) action { return (&maker{Recorder: r}).make })
 	wg.Wait()
 }
 
@@ -145,23 +165,35 @@ func (r *Recorder) Violations() []error {
 	return append([]error(nil), r.violations...)
 }
 
+// Disturbances are what clients saw and did not want, up to the first thousand.
+func (r *Recorder) Disturbances() []Disturbance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Disturbance(nil), r.disturbances...)
+}
+
 // action does one thing on a connection. An error of the connection, or no answer, leads to a new
 // connection.
 type action func(c *client.Client) error
 
 // act repeats an action, connecting again whenever the connection is gone.
-func (r *Recorder) act(ctx context.Context, do action) {
+func (r *Recorder) act(ctx context.Context, name string, do action) {
 	var c *client.Client
+	address, since := "", time.Time{}
 	for ctx.Err() == nil {
 		r.gate.RLock()
-		if c == nil {
-			c, _ = r.dial(ctx)
-		}
 		var err error
+		if c == nil {
+			address, since = r.address(), time.Now()
+			c, err = r.dial(ctx, address)
+		}
 		if c != nil {
 			err = do(c)
 		}
 		r.gate.RUnlock()
+		if err != nil && ctx.Err() == nil {
+			r.disturbed(Disturbance{time.Now(), since, address, name, err, c == nil || c.Broken() || isEviction(err)})
+		}
 		switch {
 		case c == nil:
 			pause(ctx, redialPause)
@@ -174,6 +206,15 @@ func (r *Recorder) act(ctx context.Context, do action) {
 	}
 	if c != nil {
 		c.Close()
+	}
+}
+
+func (r *Recorder) disturbed(d Disturbance) {
+	const kept = 1000
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.disturbances) < kept {
+		r.disturbances = append(r.disturbances, d)
 	}
 }
 
@@ -196,11 +237,16 @@ func (r *Recorder) judge(err error) {
 	}
 }
 
-func (r *Recorder) dial(ctx context.Context) (*client.Client, error) {
-	o := r.Connect
+func (r *Recorder) address() string {
 	if r.Address != nil {
-		o.Address = r.Address()
+		return r.Address()
 	}
+	return r.Connect.Address
+}
+
+func (r *Recorder) dial(ctx context.Context, address string) (*client.Client, error) {
+	o := r.Connect
+	o.Address = address
 	return client.Dial(ctx, o)
 }
 
