@@ -43,36 +43,45 @@ func (s *Scrub) Last() uint64 { return s.x.seg.base }
 // is read, and may wait; false ends the run early without a result. Any goroutine. Errors as for Plan.Read.
 func (s *Scrub) Run(buf []byte, pace func(bytes int) bool) error {
 	x := &s.x
+	hash, err := x.verifyAll(func(dst []byte, pos int64) error { return s.view.readAt(x, dst, pos) }, x.length, buf, pace)
+	if s.hash = hash; err == nil && hash != 0 && x.hash != 0 && x.hash != hash {
+		return x.damage(0, "file hash has changed", nil)
+	}
+	return err
+}
+
+// verifyAll verifies the first length bytes of a segment, which end with a batch, and returns their hash, 0 if pace ended
+// it early. pace may be nil.
+func (x *extent) verifyAll(read func(dst []byte, pos int64) error, length int64, buf []byte, pace func(bytes int) bool) (hash uint64, err error) {
 	next := x.seg.base
 	var sum xxh3.Hasher
 	if len(buf) < stride {
 		buf = make([]byte, stride)
 	}
-	for pos := int64(0); pos < x.length; {
-		n := int(min(int64(len(buf)), x.length-pos))
-		if !pace(n) {
-			return nil
+	for pos := int64(0); pos < length; {
+		n := int(min(int64(len(buf)), length-pos))
+		if pace != nil && !pace(n) {
+			return 0, nil
 		}
-		if err := s.view.readAt(x, buf[:n], pos); err != nil {
-			return err
+		if err := read(buf[:n], pos); err != nil {
+			return 0, err
 		}
 		used, err := x.verify(buf[:n], pos, &next)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if used == 0 {
 			size := parseHeader(buf).length
+			if size > length-pos {
+				return 0, x.damage(pos, "the last batch is cut", nil)
+			}
 			buf = make([]byte, size)
 			continue
 		}
 		_, _ = sum.Write(buf[:used])
 		pos += int64(used)
 	}
-	s.hash = sum.Sum64()
-	if x.hash != 0 && x.hash != s.hash {
-		return x.damage(0, "file hash has changed", nil)
-	}
-	return nil
+	return sum.Sum64(), nil
 }
 
 // verify checks the whole batches at the front of b, which stands at pos, and returns their bytes.

@@ -113,6 +113,10 @@ type Storage struct {
 	Reserve Size `key:"reserve" own:"" default:"128 MiB" range:"1 MiB.."`
 	// Time deleted data stays in `trash` before its space is freed. Under pressure it is freed at once.
 	TrashDelay time.Duration `key:"trash_delay" own:"" default:"10 m"`
+	// Bytes a second of closed segments that are read again and verified in the background; 0 turns it off. What is damaged is restored from another member.
+	ScrubRate Size `key:"scrub_rate" own:"" default:"8 MiB"`
+	// Time between two such rounds over everything.
+	ScrubPause time.Duration `key:"scrub_pause" own:"" default:"1 h"`
 }
 
 // Journal sizes the log that every loop writes.

@@ -43,15 +43,6 @@ type Exchange struct {
 	failed map[uint64]time.Duration // by group: how long the next attempt waits
 }
 
-// Want says which state is fetched, and from whom.
-type Want struct {
-	Node  uint8
-	Group uint64
-	Self  uint8  // own member index
-	Above uint64 // the state must reach this op
-	Store Store
-}
-
 // NewExchange returns an exchange that serves until Close.
 func NewExchange(config Config) *Exchange {
 	x := &Exchange{
@@ -137,7 +128,7 @@ func (x *Exchange) Fetch(w Want, done func(*Fetched, error) error) {
 		case <-x.stop.Done():
 			return
 		}
-		fetched, err := x.client.Fetch(x.stop, w.Node, w.Group, w.Self, w.Above, w.Store)
+		fetched, err := x.client.Fetch(x.stop, w)
 		x.note(w.Group, done(fetched, err))
 	})
 }

@@ -75,7 +75,7 @@ type fetch struct {
 	client *Client
 	node   uint8
 	group  uint64
-	self   uint8
+	want   Want
 	nonce  wire.U128
 	frames chan frame
 }
@@ -107,12 +107,22 @@ func (c *Client) Frame(node uint8, h *wire.Header, body []byte) {
 	}
 }
 
-// Fetch brings the state of a group from a node, at op above or higher. self is the own member index.
-func (c *Client) Fetch(ctx context.Context, node uint8, group uint64, self uint8, above uint64, store Store) (*Fetched, error) {
+// Want says which state is fetched, and from whom.
+type Want struct {
+	Node  uint8
+	Group uint64
+	Self  uint8  // own member index
+	Above uint64 // the state must reach this op
+	Store Store
+	Files func(base uint64) bool // which are fetched; nil: all
+}
+
+// Fetch brings the state of a group from another node.
+func (c *Client) Fetch(ctx context.Context, w Want) (*Fetched, error) {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	f := &fetch{
-		client: c, node: node, group: group, self: self, nonce: wire.DecodeU128(random[:]),
+		client: c, want: w, node: w.Node, group: w.Group, nonce: wire.DecodeU128(random[:]),
 		frames: make(chan frame, 2*window),
 	}
 	c.mu.Lock()
@@ -123,19 +133,19 @@ func (c *Client) Fetch(ctx context.Context, node uint8, group uint64, self uint8
 		delete(c.running, f.nonce)
 		c.mu.Unlock()
 	}()
-	list, err := f.offer(ctx, above)
+	list, err := f.offer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return f.artifacts(ctx, list, above, store)
+	return f.artifacts(ctx, list)
 }
 
 func (f *fetch) preamble(c wire.Command) wire.Preamble {
-	return wire.Preamble{Cluster: f.client.config.Cluster, Command: c, Replica: f.self, Size: wire.HeaderSize}
+	return wire.Preamble{Cluster: f.client.config.Cluster, Command: c, Replica: f.want.Self, Size: wire.HeaderSize}
 }
 
 // offer asks until there is a manifest.
-func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error) {
+func (f *fetch) offer(ctx context.Context) ([]wire.Artifact, error) {
 	q := wire.RequestStateTransferHeader{Preamble: f.preamble(wire.CommandRequestStateTransfer), Nonce: f.nonce, Group: f.group}
 	var h wire.Header
 	q.Put(h[:])
@@ -162,8 +172,8 @@ func (f *fetch) offer(ctx context.Context, above uint64) ([]wire.Artifact, error
 				return nil, err
 			}
 			continue
-		case target.CommitOp < above:
-			return nil, fmt.Errorf("%w: it ends at op %d, %d is needed", ErrState, target.CommitOp, above)
+		case target.CommitOp < f.want.Above:
+			return nil, fmt.Errorf("%w: it ends at op %d, %d is needed", ErrState, target.CommitOp, f.want.Above)
 		}
 		list, err := wire.DecodeManifest(answer.body)
 		if err != nil {
@@ -200,7 +210,7 @@ func (f *fetch) next(ctx context.Context) (frame, error) {
 }
 
 // artifacts fetches everything the manifest lists: files first, the image last.
-func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact, above uint64, store Store) (*Fetched, error) {
+func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact) (*Fetched, error) {
 	if len(list) == 0 || list[0].Len < wire.HeaderSize || list[0].Len > maxState {
 		return nil, fmt.Errorf("%w: no image", ErrState)
 	}
@@ -208,7 +218,10 @@ func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact, above uint6
 		if a.Kind != wire.ArtifactSegmentLog {
 			return nil, fmt.Errorf("%w: artifact kind %d", ErrState, a.Kind)
 		}
-		if err := f.file(ctx, uint32(i+1), a, store); err != nil {
+		if f.want.Files != nil && !f.want.Files(a.Frontier) {
+			continue
+		}
+		if err := f.file(ctx, uint32(i+1), a); err != nil {
 			return nil, err
 		}
 	}
@@ -220,14 +233,14 @@ func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact, above uint6
 	if err := out.Head.Decode(image.bytes); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if out.Head.Group != f.group || out.Head.Op < above {
+	if out.Head.Group != f.group || out.Head.Op < f.want.Above {
 		return nil, fmt.Errorf("%w: group %#x, op %d", ErrState, out.Head.Group, out.Head.Op)
 	}
 	return out, nil
 }
 
-func (f *fetch) file(ctx context.Context, index uint32, a wire.Artifact, store Store) error {
-	w, err := store.Create(a.Frontier)
+func (f *fetch) file(ctx context.Context, index uint32, a wire.Artifact) error {
+	w, err := f.want.Store.Create(a.Frontier)
 	if err != nil {
 		return err
 	}

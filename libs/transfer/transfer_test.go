@@ -152,7 +152,7 @@ var sizes = []int{3 << 20, 0, chunkSize, 1, 2*chunkSize + 17}
 func (w *world) fetch(t *testing.T, above uint64) (*Fetched, *disk, error) {
 	t.Helper()
 	d := newDisk()
-	got, err := w.client.Fetch(context.Background(), 1, group, 1, above, d)
+	got, err := w.client.Fetch(context.Background(), Want{Node: 1, Group: group, Self: 1, Above: above, Store: d})
 	return got, d, err
 }
 
@@ -289,7 +289,7 @@ func TestSilence(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := w.client.Fetch(ctx, 1, group, 1, 40, newDisk()); !errors.Is(err, context.Canceled) {
+		if _, err := w.client.Fetch(ctx, Want{Node: 1, Group: group, Self: 1, Above: 40, Store: newDisk()}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

@@ -70,6 +70,8 @@ func (n *node) openPartitions(cluster wire.U128, owner [16]byte) (*partitionrepl
 		MaxOffsets:      maxOffsets,
 		CleanerInterval: cleaner,
 		TrashDelay:      c.Storage.TrashDelay,
+		ScrubRate:       int64(c.Storage.ScrubRate),
+		ScrubPause:      c.Storage.ScrubPause,
 		LowWaterBytes:   uint64(c.Storage.LowWater),
 		LowWaterPercent: 5,
 		PerTopic:        c.Telemetry.PerTopic,

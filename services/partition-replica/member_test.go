@@ -15,6 +15,7 @@ import (
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/loop"
 	"github.com/whippet-mq/whippet/libs/metadata"
+	"github.com/whippet-mq/whippet/libs/segment"
 	"github.com/whippet-mq/whippet/libs/vfs"
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
@@ -559,5 +560,88 @@ func TestDamagedPrimaryHandsOver(t *testing.T) {
 	c.send(10)
 	if call := c.do(m, m.pollCall(plain(1), 0, 1, false)); call.Status != wire.CodeCannotReadMessage || c.primary() != m {
 		t.Fatalf("a second poll of what is damaged: %v", call.Status)
+	}
+}
+
+// What is damaged on a running member is put back from another one's file; then the member offers and serves it again.
+func TestMended(t *testing.T) {
+	c := newTrio(t, 1)
+	for range 3 {
+		c.send(100_000)
+	}
+	c.run(1_000_000)
+	m := c.primary()
+	p, id := m.find(m.group(0)), m.group(0)
+	for _, name := range m.mem.Files() {
+		if strings.HasPrefix(name, p.dir+"/") && strings.HasSuffix(name, ".log") {
+			m.mem.Corrupt(name, func(b []byte) []byte { b[50_000] ^= 1; return b })
+		}
+	}
+	for p.fence.Load() == nil {
+		c.do(m, m.pollCall(plain(1), 0, 1, false))
+		c.run(20_000)
+	}
+	d := p.fence.Load()
+	if o, _ := m.offer(id, (m.node+1)%3); o != nil {
+		t.Fatal("a damaged state is offered")
+	}
+	other := c.nodes[(m.node+1)%3]
+	o, _ := other.offer(id, m.node)
+	store := &stage{fs: m.mem, dir: p.dir + ".mend"}
+	w, err := store.Create(o.Files[0].Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, o.Files[0].Len)
+	if _, err := o.Files[0].ReadAt(b, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(b); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := m.restore(p, d, store); err != nil {
+		t.Fatal(err)
+	}
+	if p.fence.Load() != nil {
+		t.Fatal("still fenced")
+	}
+	c.same()
+	if o, _ := m.offer(id, other.node); o == nil {
+		t.Error("offers nothing although it is whole")
+	}
+}
+
+// A member that finds damage while nobody votes yet gives its lead away as soon as somebody does.
+func TestStandDownIsRepeated(t *testing.T) {
+	c := newTrio(t, 1)
+	c.send(10)
+	m := c.primary()
+	p := m.find(m.group(0))
+	m.damaged(p, &segment.Damage{Path: segment.Path(p.dir, 0, 0), Reason: "test"})
+	c.run(100_000)
+	if c.primary() != m {
+		t.Skip("it was heard at once")
+	}
+	for range 20 {
+		m.lookAfterDamage()
+		c.run(500_000)
+	}
+	next := c.primary()
+	if next == m {
+		t.Fatal("leads a partition it can not read")
+	}
+	for range 6 { // if it has to lead all the same, it does not stand down again
+		if next = c.primary(); next == m {
+			break
+		}
+		next.engines[0].Do(next.engines[0].Loop.HandOver)
+		c.run(1_000_000)
+	}
+	for range 3 {
+		m.lookAfterDamage()
+		c.run(500_000)
+	}
+	if c.primary() != m {
+		t.Error("stands down again and again")
 	}
 }

@@ -12,6 +12,7 @@ type metrics struct {
 	fenced, quarantined, fileErrors     prometheus.Counter
 	lossStarts, lossOps                 prometheus.Counter
 	transfers, transfersFailed          prometheus.Counter
+	mended, scrubbed                    prometheus.Counter
 	viewChanges                         prometheus.Counter
 	unsettled, partitions, led, diskLow prometheus.Gauge
 	loops                               *loop.Metrics
@@ -35,12 +36,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		lossOps:         counter("whippet_accepted_loss_ops_total", "Ops that are known to be lost in a power cut; what left no trace is not in it."),
 		transfers:       counter("whippet_transfers_total", "States of partitions fetched from another member because the log no longer reached back."),
 		transfersFailed: counter("whippet_transfers_failed_total", "Attempts to fetch a state that brought nothing; they are repeated."),
+		mended:          counter("whippet_partition_mended_total", "Damaged segments restored from another member while the process ran."),
+		scrubbed:        counter("whippet_scrubbed_bytes_total", "Bytes of sealed segments read again to verify them."),
 		viewChanges:     counter("whippet_partition_view_changes_total", "Times this process took or lost the lead of a partition after it came up with it."),
 		partitions:      gauge("whippet_partitions_hosted", "Partitions hosted by this process."),
 		unsettled:       gauge("whippet_partitions_unsettled", "Partitions of a cluster this process hosts and does not fully take part in: their logs are being restored, or are behind, or their views change."),
 		led:             gauge("whippet_partitions_led", "Partitions this process is the primary of, in a cluster."),
 		diskLow:         gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}
-	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.viewChanges, m.unsettled, m.partitions, m.led, m.diskLow)
+	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.mended, m.scrubbed, m.viewChanges, m.unsettled, m.partitions, m.led, m.diskLow)
 	return m
 }

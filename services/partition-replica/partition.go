@@ -35,6 +35,11 @@ type Partition struct {
 	fence     atomic.Pointer[segment.Damage]
 	wanted    atomic.Pointer[wanted] // purge generation, as last looked at
 
+	// Of a damaged copy among others: whether another member took its lead, how many were asked for what is damaged.
+	deposed bool
+	asked   int
+	mending atomic.Bool
+
 	leading bool   // as counted
 	view    uint32 // of the last role
 

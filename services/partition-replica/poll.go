@@ -123,8 +123,7 @@ func (r *Replica) pollFailed(c *link.Call, p *Partition, err error) (again bool)
 	}
 	var d *segment.Damage
 	if errors.As(err, &d) {
-		if r.fencePartition(p, d) && p.group.Nodes() != nil { // the next primary has it
-			p.engine.Do(func() { p.engine.Loop.StandDown(p.group) })
+		if r.damaged(p, d) && p.group.Nodes() != nil { // the next primary has it
 			c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
 			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonViewChange)
 			return false

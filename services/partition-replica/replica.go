@@ -39,6 +39,8 @@ type Config struct {
 	MaxOffsets      int           // stored consumer offsets per partition and kind
 	CleanerInterval time.Duration // between retention passes; 0 = no cleaner
 	TrashDelay      time.Duration // before removed files are unlinked
+	ScrubRate       int64         // bytes a second that are verified in the background; 0 = none
+	ScrubPause      time.Duration // between two rounds
 	LowWaterBytes   uint64        // free bytes of the file system below which sends are refused
 	LowWaterPercent float64       // the same as a share of its size; the smaller of both counts
 	PerTopic        bool          // metric series per partition
@@ -139,6 +141,9 @@ func (r *Replica) Start() {
 	r.gone.Add(2)
 	go r.follow()
 	go r.maintain()
+	if r.config.ScrubRate > 0 {
+		r.gone.Go(r.scrub)
+	}
 	if r.config.Engine.Peers != nil {
 		r.metrics.unsettled.Set(float64(len(r.partitions) + 1)) // until they were looked at
 		r.gone.Go(r.watchGroups)

@@ -27,7 +27,7 @@ func (r *Replica) answerViews(e *loop.Engine, c *link.Call) {
 }
 
 // watchGroups looks after the groups that do not take part yet: it hosts those a lost disk has taken from
-// this node, asks the other members in which views they are, and counts the rest.
+// this node, asks the other members in which views they are, and counts the rest. It has damage mended.
 func (r *Replica) watchGroups() {
 	hosted := false
 	for {
@@ -42,6 +42,7 @@ func (r *Replica) watchGroups() {
 			unsettled++ // who knows how many more
 		}
 		r.metrics.unsettled.Set(float64(unsettled))
+		r.lookAfterDamage()
 		for node, ids := range asked {
 			r.askNode(node, ids)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -165,23 +166,36 @@ func (l *loaded) differences(t *testing.T) (compared int, behind, wrong []string
 	return compared, behind, wrong
 }
 
-// segments reads the segment files below a data directory, by partition, generation and base offset. The
-// number of a partition's directory says only how often its state was installed.
+// segments are the segment files below a data directory, by partition, generation and base offset. The number of a
+// partition's directory says only how often its state was installed.
 func segments(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".log" || strings.Contains(path, "/trash/") {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	for path, content := range segmentFiles(t, dir) {
 		generation := filepath.Dir(path)
 		partition, _, _ := strings.Cut(filepath.Base(filepath.Dir(generation)), ".")
 		all[filepath.Join(partition, filepath.Base(generation), filepath.Base(path))] = content
-		return nil
+	}
+	return all
+}
+
+// segmentFiles reads the segment files below a data directory, by path. Files may go meanwhile.
+func segmentFiles(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || d.IsDir() || filepath.Ext(path) != ".log" || strings.Contains(path, "/trash/"):
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		all[path] = content
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
