@@ -17,7 +17,7 @@ func (e *Engine) peering(s *Spec) *peering {
 	if len(s.Nodes) != int(s.Members) {
 		panic("loop: a group needs a node for each member")
 	}
-	p := &peering{cluster: s.Cluster, nodes: s.Nodes, self: s.Self}
+	p := &peering{cluster: s.Cluster, nodes: s.Nodes, self: s.Self, leased: s.Leased}
 	if v, ok := e.options.Votes.Get(s.ID); ok {
 		p.vote, p.epoch = vsr.Vote{View: v.View, LogView: v.LogView}, v.Epoch
 	}

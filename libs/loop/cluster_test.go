@@ -223,6 +223,7 @@ func (c *cluster) pass(limit vsr.Tick) {
 	for _, n := range c.nodes {
 		if n.up {
 			n.beat()
+			n.checkLease()
 			n.engine.turn.Lock()
 			n.engine.Loop.Tick()
 			n.engine.endTurn()
@@ -245,7 +246,7 @@ func (n *node) beat() {
 			continue
 		}
 		if other.up && !c.cut[[2]int{int(n.id), int(other.id)}] && !c.cut[[2]int{int(other.id), int(n.id)}] {
-			n.echoes.Set(other.id, c.now)
+			n.pinged(other)
 			n.reported(other)
 			delete(n.silent, other.id)
 			if was := n.heard[other.id]; was != 0 && was != other.epoch && !n.dead[other.id] {
@@ -269,6 +270,15 @@ func (n *node) beat() {
 		}
 	}
 	n.engine.Watch()
+}
+
+// pinged is a Ping to another node and its Pong.
+func (n *node) pinged(other *node) {
+	other.echoes.Hear(n.id, n.c.now)
+	n.echoes.Set(other.id, n.c.now)
+	if view, ok := other.engine.Loop.Group(n.c.groups[0]).Follows(); ok {
+		n.echoes.Pledge(other.id, n.c.now, view)
+	}
 }
 
 // reported is what the other node answers when this one has lost its votes.

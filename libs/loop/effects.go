@@ -40,11 +40,10 @@ func (l *Loop) carry(g *Group) {
 		l.follow(g, &o.Append[i])
 	}
 	if o.Vote.Save {
-		p.vote, p.asked = o.Vote, true
-		if o.Vote.Whole && (p.fenced || p.epoch < l.epoch) {
-			l.whole(g)
+		if p.bound = l.promised(g, &o.Vote); p.bound != 0 {
+			p.late = o.Vote
 		} else {
-			l.vote(g)
+			l.cast(g, o.Vote)
 		}
 	}
 	for i := range o.Send {

@@ -273,6 +273,8 @@ type Spec struct {
 	// Lost: this member may have acted before, with data that is gone. Without a log and a vote it is then
 	// not new to the group (rule D5).
 	Lost bool
+	// Leased: reads are answered under the lease of the primary (Group.Leased).
+	Leased bool
 }
 
 func (s *Spec) group() vsr.Group {

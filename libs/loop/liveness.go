@@ -1,16 +1,10 @@
 package loop
 
 import (
-	"sync/atomic"
-
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/vsr"
 	"github.com/whippet-mq/whippet/libs/wire"
 )
-
-// echoLimit is how old, in microseconds, the newest answered Ping of a member may be for it to count as
-// reached (design-arguments 14).
-const echoLimit = 400_000
 
 // watchAll is how many Watches pass before every group is looked at whatever happened. One that somebody uses is
 // looked at with each call.
@@ -19,58 +13,17 @@ const watchAll = 10
 // maxChanging bounds the view changes a loop runs at once on its own initiative (design-arguments 20).
 const maxChanging = 256
 
-// Echoes is what a node knows of being heard: for each other node the send time of the newest Ping it
-// answered. One per process; any goroutine.
-type Echoes struct{ at [256]atomic.Uint64 }
-
-// Set notes that a node answered a Ping sent at.
-func (e *Echoes) Set(node uint8, at vsr.Tick) {
-	if v := uint64(at); v > e.at[node].Load() {
-		e.at[node].Store(v)
-	}
-}
-
-// reached reports whether enough members answer for one of them to lead the group.
-func (e *Echoes) reached(p *peering, now vsr.Tick) bool {
-	if e == nil {
-		return true
-	}
-	n := 1
-	for i, node := range p.nodes {
-		if uint8(i) == p.self {
-			continue
-		}
-		if at := e.at[node].Load(); at > 0 && at+echoLimit >= uint64(now) {
-			n++
-		}
-	}
-	return n >= vsr.QuorumsOf(len(p.nodes)).Replication
-}
-
 // Silent reports whether a member of the group gives no answer. Any goroutine.
 func (g *Group) Silent(now vsr.Tick, e *Echoes) bool {
 	if g.peers == nil || e == nil {
 		return false
 	}
 	for i, node := range g.peers.nodes {
-		if at := e.at[node].Load(); uint8(i) != g.peers.self && (at == 0 || at+echoLimit < uint64(now)) {
+		if uint8(i) != g.peers.self && !e.answers(node, now) {
 			return true
 		}
 	}
 	return false
-}
-
-// answering are the nodes that answered a Ping lately.
-func (e *Echoes) answering(now vsr.Tick) (nodes [4]uint64) {
-	if e == nil {
-		return nodes
-	}
-	for i := range e.at {
-		if at := e.at[i].Load(); at > 0 && at+echoLimit >= uint64(now) {
-			nodes[i/64] |= 1 << (i % 64)
-		}
-	}
-	return nodes
 }
 
 // Serves reports whether this process may answer reads of the group: it leads it, has committed what
@@ -89,6 +42,26 @@ func (g *Group) Serves(now vsr.Tick, e *Echoes) (ok bool, why link.Reason) {
 	return true, link.ReasonNone
 }
 
+// Leased reports whether this process is the only one that may answer reads of the metadata group: it serves, and
+// enough members that take part in its view have said lately that they follow nobody else. Otherwise why says
+// what to refuse with. Any goroutine.
+func (g *Group) Leased(now vsr.Tick, e *Echoes) (ok bool, why link.Reason) {
+	view := g.View()
+	if ok, why = g.Serves(now, e); ok && g.peers != nil && !e.leased(g.peers, view, now) {
+		return false, link.ReasonViewChange
+	}
+	return ok, why
+}
+
+// Follows is the view this member takes part in; false in between. Any goroutine.
+func (g *Group) Follows() (view uint32, ok bool) {
+	if g.peers == nil {
+		return 0, true
+	}
+	status := g.peers.status.Load()
+	return uint32(status), status&statusFollows != 0
+}
+
 // liveness is which nodes are down, as the node's pulse says.
 type liveness struct {
 	down    [256]bool
@@ -96,8 +69,10 @@ type liveness struct {
 	urgent  []bereaved
 	waiting []bereaved
 
-	answering [4]uint64 // nodes, at the last Watch
-	watched   uint      // Watches so far
+	answering [4]uint64   // nodes, at the last Watch
+	watched   uint        // Watches so far
+	gapped    uint32      // Echoes.gapped, and
+	gaps      [256]uint32 // Echoes.gaps, as far as they were seen to
 }
 
 // bereaved is a group whose leader died in a view and that has not been told yet.
@@ -167,6 +142,7 @@ func (l *Loop) NodeConnected(node uint8) {
 // members do. Called in a turn, every 100 ms. Groups are looked at when other nodes answer than before, and now
 // and then for those that came to be led since: ten thousand idle ones cost nothing in between.
 func (l *Loop) Watch() {
+	l.greet()
 	now, a := l.env.Tick(), &l.alive
 	answering := l.Echoes.answering(now)
 	if a.watched++; answering == a.answering && a.watched%watchAll != 0 {
@@ -176,6 +152,22 @@ func (l *Loop) Watch() {
 	for _, g := range l.clustered {
 		if g.Primary() || g.peers.isolated {
 			l.measure(g, now)
+		}
+	}
+}
+
+// greet has the groups led here speak to nodes that did not answer for a while and do again: they may follow
+// another primary by now, and say so when they are spoken to.
+func (l *Loop) greet() {
+	e, a := l.Echoes, &l.alive
+	if e == nil || e.gapped.Load() == a.gapped {
+		return
+	}
+	a.gapped = e.gapped.Load()
+	for node := range e.gaps {
+		if n := e.gaps[node].Load(); n != a.gaps[node] {
+			a.gaps[node] = n
+			l.NodeConnected(uint8(node))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // spec is how a node hosts a group: the list is rotated, so that leaders are spread.
 func (n *node) spec(group uint64) Spec {
-	s := Spec{ID: group, Members: uint8(len(n.c.nodes)), Policy: n.c.policy, Lost: n.wiped}
+	s := Spec{ID: group, Members: uint8(len(n.c.nodes)), Policy: n.c.policy, Lost: n.wiped, Leased: group == n.c.groups[0]}
 	for i := range n.c.nodes {
 		member := n.c.nodes[(i+int(group))%len(n.c.nodes)]
 		s.Nodes = append(s.Nodes, member.id)

@@ -29,6 +29,7 @@ type peering struct {
 	cluster wire.U128
 	nodes   []uint8 // node id of each member
 	self    uint8
+	leased  bool
 	status  atomic.Uint64 // see publish
 
 	inherited uint64 // head of the log when this process became primary
@@ -60,10 +61,12 @@ type peering struct {
 	fenced  bool     // the journal knows that it is not, whatever the epoch
 	birth   bool     // the first vote is not saved: nothing is acknowledged
 	kept    completion
-	guarded bool   // no vote is saved: see fence
-	voting  bool   // in Loop.votes
-	asked   bool   // the core waits for the vote in Loop.votes
-	voteSeq uint64 // batch of votes the core waits for
+	guarded bool     // no vote is saved: see fence
+	voting  bool     // in Loop.votes
+	asked   bool     // the core waits for the vote in Loop.votes
+	late    vsr.Vote // one that waits until the promise to the primary it leaves is over
+	bound   vsr.Tick // when that is, 0: there is none
+	voteSeq uint64   // batch of votes the core waits for
 
 	known    uint64 // Loop.alive.version the core has heard of
 	dead     uint32 // members the core believes dead
@@ -100,6 +103,7 @@ const (
 	statusPrimary = 1 << 40
 	statusReads   = 1 << 41
 	statusCurrent = 1 << 42
+	statusFollows = 1 << 43
 )
 
 // publish makes view and role visible to other goroutines.
@@ -114,6 +118,9 @@ func (g *Group) publish() {
 	}
 	if g.core.Current() {
 		v |= statusCurrent
+	}
+	if g.core.Follows() {
+		v |= statusFollows
 	}
 	if p.status.Load() != v {
 		p.status.Store(v)

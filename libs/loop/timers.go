@@ -9,6 +9,9 @@ type timers []*Group
 // schedule sets, moves or clears the group's wake-up.
 func (l *Loop) schedule(g *Group, at vsr.Tick) {
 	p := g.peers
+	if p.bound != 0 && (at == 0 || p.bound < at) {
+		at = p.bound
+	}
 	switch {
 	case at == 0 && p.slot == 0:
 	case at == 0:
@@ -49,6 +52,7 @@ func (l *Loop) wakeUp() {
 	for i, g := range l.woken {
 		l.woken[i] = nil
 		if !g.gone {
+			l.releaseVote(g)
 			l.tell(g, vsr.Input{Kind: vsr.InputTick})
 		}
 	}

@@ -16,6 +16,39 @@ func (l *Loop) vote(g *Group) {
 	}
 }
 
+// promised is until when a vote must wait that leaves a primary which may still count on this member: the Pongs of
+// the node say whom its member of a leased group follows, and the last one may have left just now. 0: it need not.
+func (l *Loop) promised(g *Group, v *vsr.Vote) vsr.Tick {
+	p := g.peers
+	if !p.leased || !v.Deserts {
+		return 0
+	}
+	g.publish() // from here on no Pong says that it follows
+	if until := l.Echoes.bound(p.nodes[v.Deserted]); until > l.env.Tick() {
+		return until
+	}
+	return 0
+}
+
+// cast has a vote saved.
+func (l *Loop) cast(g *Group, v vsr.Vote) {
+	p := g.peers
+	p.vote, p.asked = v, true
+	if v.Whole && (p.fenced || p.epoch < l.epoch) {
+		l.whole(g)
+	} else {
+		l.vote(g)
+	}
+}
+
+// releaseVote casts a vote whose wait is over.
+func (l *Loop) releaseVote(g *Group) {
+	if p := g.peers; p.bound != 0 && l.env.Tick() >= p.bound {
+		p.bound = 0
+		l.cast(g, p.late)
+	}
+}
+
 // ballot is a batch of votes being saved.
 type ballot struct {
 	seq    uint64

@@ -139,7 +139,11 @@ func (c *cluster) effects(i uint8, out *vsr.Output) {
 		if !v.Whole {
 			whole = " not whole"
 		}
-		c.tell("%d save view=%d log=%d%s", i, v.View, v.LogView, whole)
+		left := ""
+		if v.Deserts {
+			left = fmt.Sprintf(" leaves=%d", v.Deserted)
+		}
+		c.tell("%d save view=%d log=%d%s%s", i, v.View, v.LogView, whole, left)
 	}
 	if out.Role.Changed {
 		c.tell("%d primary=%v view=%d", i, out.Role.Primary, out.Role.View)

@@ -101,6 +101,10 @@ type Vote struct {
 	Save          bool
 	View, LogView uint32
 	Whole         bool
+	// Deserts: it leaves a view in which this member followed a primary, member Deserted, that has not given it up.
+	// Where reads rest on that, it is saved only when what the primary was promised is over (design-arguments 14).
+	Deserts  bool
+	Deserted uint8
 }
 
 // Role says that the replica became or ceased to be the acting primary.

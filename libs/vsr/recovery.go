@@ -11,7 +11,8 @@ type rejoin struct {
 	probes      uint8     // unanswered so far
 	unanswered  uint8     // questions for news
 
-	gone       bool   // the leader of the view said that it does not lead it
+	gone       bool   // the leader of the view does not lead it
+	released   bool   // it said so itself
 	seen       uint32 // highest view a member proposed
 	challenged Tick   // primary: a member last wanted a newer view
 	corrected  Tick   // last StartView to a member that is behind
@@ -34,7 +35,7 @@ const (
 // settle notes that the view has begun here. With fresh, a log that reaches head has everything this
 // member acknowledged in any life.
 func (j *rejoin) settle(head uint64, fresh bool) {
-	j.gone, j.probes, j.unanswered, j.challenged = false, 0, 0, 0
+	j.gone, j.released, j.probes, j.unanswered, j.challenged = false, false, 0, 0, 0
 	if fresh {
 		j.target(head)
 	}

@@ -145,6 +145,9 @@ func (r *Replica) Policy() Policy { return r.group.Policy }
 // TimeFloor is the timestamp below which no new prepare falls, in µs.
 func (r *Replica) TimeFloor() uint64 { return r.timeFloor }
 
+// Follows reports whether this replica takes part in its view: it leads it, or follows its leader.
+func (r *Replica) Follows() bool { return r.status == statusNormal && !r.halted }
+
 // Primary reports whether this replica may mint ops.
 func (r *Replica) Primary() bool { return r.acting() && !r.isolated }
 

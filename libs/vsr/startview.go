@@ -137,7 +137,7 @@ func (r *Replica) requestStartView(in *Input, out *Output) {
 	case r.acting():
 		r.question(in.From, h.Incarnation, out)
 	case in.From == r.leader() && h.View >= r.view:
-		r.rejoin.gone = true
+		r.rejoin.gone, r.rejoin.released = true, true
 		if r.status != statusRecovering {
 			r.desert(out)
 		}

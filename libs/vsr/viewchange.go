@@ -16,6 +16,8 @@ type election struct {
 	decided  bool     // candidate: the log of the view is chosen
 	stuck    bool     // candidate: all have reported, and no log is proven
 	rounds   uint8    // views tried since one was normal
+	deserts  bool     // a view was left for this one that left led
+	left     uint8
 }
 
 // maxViewJump bounds how far a proposal may run ahead: a number beyond it is not from a correct member.
@@ -36,8 +38,10 @@ func (r *Replica) elect(out *Output) {
 // enter starts the change to view, which is higher than the current one. Nothing of it is sent before
 // the vote is saved. A request that waits has an open outcome: the next view may commit it.
 func (r *Replica) enter(view uint32, out *Output) {
+	deserts, left := r.status == statusNormal && r.leader() != r.group.Self && !r.rejoin.released, r.leader()
 	r.refuseFrom(r.committed+1, wire.CodeTransientNotCommitted, WhyViewChange, out)
 	r.leave(view, out)
+	r.election.deserts, r.election.left = deserts, left
 	r.election.rounds = min(r.election.rounds+1, statusBackoff+1)
 	r.armStatus()
 	r.save(out)
@@ -46,7 +50,7 @@ func (r *Replica) enter(view uint32, out *Output) {
 // leave ends everything that belonged to the view.
 func (r *Replica) leave(view uint32, out *Output) {
 	r.view, r.status = view, statusViewChange
-	r.rejoin.gone = false
+	r.rejoin.gone, r.rejoin.released = false, false
 	r.election = election{rounds: r.election.rounds}
 	r.plan = plan{}
 	r.repair, r.questions, r.okSent = repair{}, nil, 0
@@ -60,7 +64,9 @@ func (r *Replica) armStatus() {
 
 // save asks for the vote to be made durable. One vote is on its way at a time; the next one follows.
 func (r *Replica) save(out *Output) {
-	want := Vote{Save: true, View: r.view, LogView: r.logView, Whole: r.state == Whole}
+	want := Vote{
+		Save: true, View: r.view, LogView: r.logView, Whole: r.state == Whole, Deserts: r.election.deserts && r.logView < r.view, Deserted: r.election.left,
+	}
 	if r.saving || r.halted || want.View == r.saved.View && want.LogView == r.saved.LogView && want.Whole == r.saved.Whole {
 		return
 	}
@@ -231,7 +237,7 @@ func (r *Replica) invited(view uint32, from uint8, out *Output) bool {
 	}
 	r.rejoin.seen = max(r.rejoin.seen, view)
 	if from == r.leader() {
-		r.rejoin.gone = true // it leaves its own view
+		r.rejoin.gone, r.rejoin.released = true, true // it leaves its own view
 	}
 	if r.acting() {
 		r.challenged()

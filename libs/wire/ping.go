@@ -7,6 +7,9 @@ const MaxLoops = 64
 // FrontDoorID is the node id of a process without a replica role. It dials the service plane only.
 const FrontDoorID uint8 = 255
 
+// NoView is what a Pong names as its metadata view while its sender takes part in none: it promises nothing.
+const NoView = ^uint32(0)
+
 // PingHeader opens a Ping (1) or a Pong (2), the frames by which native nodes introduce themselves and
 // hear of each other. The documented plane has both numbers and no use for them; a mixed cluster never
 // sends them. Both are sealed, the body by checksum_body. All ids are 0 while unknown.
@@ -24,7 +27,7 @@ type PingHeader struct {
 	Echo         uint64 // Pong: Sent of the Ping it answers
 	Wall         uint64 // sender's wall clock, µs since 1970
 	Features     uint64 // one bit each; unknown bits are no error
-	MetadataView uint32 // view of the metadata group at the sender, 0 without a replica of it
+	MetadataView uint32 // view of the metadata group at the sender, 0 without a replica of it; in a Pong NoView unless it takes part
 	Build        uint32 // version word of the sender's build
 	Node         uint8  // FrontDoorID without a replica role
 	Loops        uint8  // 0..MaxLoops

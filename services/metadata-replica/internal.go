@@ -31,7 +31,7 @@ func (r *Replica) ask(c *link.Call, p *loop.Proposal) bool {
 // heard. It names the end of the log and not the commit point: what an earlier primary acknowledged may
 // still be uncommitted here, but it is in the log (design-arguments.md 13, 14).
 func (r *Replica) readIndex(c *link.Call) {
-	if ok, why := r.group.Serves(r.engine.Tick(), r.config.Engine.Echoes); !ok {
+	if ok, why := r.group.Leased(r.engine.Tick(), r.config.Engine.Echoes); !ok {
 		c.Refuse(wire.CodeTransientNotAccepted, why)
 		return
 	}

@@ -152,7 +152,7 @@ func Open(config Config, deps Deps) (*Replica, error) {
 func (c *Config) spec() loop.Spec {
 	return loop.Spec{
 		ID: wire.MetadataGroup, Cluster: c.Cluster, Members: uint8(max(1, len(c.Nodes))), Self: c.Self, Nodes: c.Nodes,
-		Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true},
+		Policy: vsr.Policy{SealBody: true, Incarnation: true, Synced: true}, Leased: true,
 	}
 }
 

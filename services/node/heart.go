@@ -138,10 +138,16 @@ func (h *heart) receive(from uint8, header *wire.Header, f *buffer.Frame) {
 	in := pulse.Input{Kind: pulse.InputPing, From: from, Header: &ping, Body: &h.body}
 	if ping.Command == wire.CommandPong {
 		in.Kind = pulse.InputPong
+	} else {
+		h.node.echoes.Hear(from, vsr.Tick(now()))
 	}
 	h.step(in)
 	if in.Kind == pulse.InputPong {
-		h.node.echoes.Set(from, vsr.Tick(h.pulse.Echo(from)))
+		at := vsr.Tick(h.pulse.Echo(from))
+		h.node.echoes.Set(from, at)
+		if view, ok := h.pulse.EchoView(from); ok {
+			h.node.echoes.Pledge(from, at, view)
+		}
 	}
 }
 
@@ -152,7 +158,7 @@ func (h *heart) step(in pulse.Input) {
 	}
 	in.Now, in.Progress = now(), h.count
 	if g := h.node.metadataGroup(); g != nil {
-		in.View = g.View()
+		in.View, in.Follows = g.Follows()
 	}
 	h.pulse.Step(&in, &h.out)
 	for i := range h.out.Send {

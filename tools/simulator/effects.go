@@ -29,7 +29,13 @@ func (m *member) perform() {
 	}
 	if out.Vote.Save {
 		m.w.count("vote")
-		m.n.disk.saveVote(m.group, out.Vote)
+		vote := out.Vote
+		if wait := m.promised(&vote); wait > 0 {
+			m.w.count("vote waits for a promise")
+			m.n.later(wait, func() { m.n.disk.saveVote(m.group, vote) })
+		} else {
+			m.n.disk.saveVote(m.group, vote)
+		}
 	}
 	for i := range out.Refused {
 		m.refused(&out.Refused[i])

@@ -46,7 +46,8 @@ func (h *heart) step(in pulse.Input) {
 		h.progress[0]++
 	}
 	h.in = in
-	h.in.Now, h.in.View, h.in.Progress = pulse.Tick(n.clock.tick()), n.metadataView(), h.progress
+	h.in.Now, h.in.Progress = pulse.Tick(n.clock.tick()), h.progress
+	h.in.View, h.in.Follows = n.metadataView()
 	h.pulse.Step(&h.in, &h.out)
 	n.w.trace.mark('p', uint64(n.id), uint64(in.Kind), uint64(len(h.out.Events)), uint64(h.out.Wake))
 	for i := range h.out.Send {
@@ -236,11 +237,24 @@ func (m *member) mayServe(read bool) bool {
 	}
 }
 
-func (n *node) metadataView() uint32 {
+// metadataView is the view of the metadata here, and whether it is taken part in.
+func (n *node) metadataView() (view uint32, follows bool) {
 	for _, m := range n.members {
 		if m != nil && m.spec.metadata() {
-			return m.core.View()
+			return m.core.View(), m.core.Follows()
 		}
+	}
+	return 0, false
+}
+
+// promised is how long, in µs, a vote waits that leaves a primary of the metadata which may still count on this
+// member.
+func (m *member) promised(v *vsr.Vote) uint64 {
+	if !v.Deserts || !m.spec.metadata() {
+		return 0
+	}
+	if bound := vsr.Tick(m.n.heart.pulse.Bound(uint8(m.spec.Members[v.Deserted]))); bound > m.n.clock.tick() {
+		return m.n.clock.until(bound)
 	}
 	return 0
 }

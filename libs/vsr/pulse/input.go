@@ -64,6 +64,7 @@ type Input struct {
 	Kind     Kind
 	Now      Tick
 	View     uint32   // this node's view of the metadata group now, 0 without a replica of it
+	Follows  bool     // its replica takes part in View: it leads it or follows who does
 	Progress []uint64 // per loop here: rounds that went through its journal and back; for InputTick and InputPeers
 
 	From   uint8 // node id proven by the connection

@@ -8,12 +8,13 @@ import (
 
 // Pulse is the liveness state of one process. One goroutine at a time uses it.
 type Pulse struct {
-	opt    Options
-	peers  []*peer // ascending node
-	next   Tick    // next Pings
-	wake   Tick    // asked for last
-	urgent bool    // a suspicion is to be told at once
-	view   uint32
+	opt     Options
+	peers   []*peer // ascending node
+	next    Tick    // next Pings
+	wake    Tick    // asked for last
+	urgent  bool    // a suspicion is to be told at once
+	view    uint32  // of the metadata, and whether
+	follows bool    // the replica of it here takes part in it
 
 	progress []uint64
 	heard    []wire.Heard
@@ -29,7 +30,7 @@ func New(o Options) *Pulse {
 // Step takes one input and puts its effects into out, which it resets.
 func (p *Pulse) Step(in *Input, out *Output) {
 	out.Reset()
-	p.view = in.View
+	p.view, p.follows = in.View, in.Follows
 	p.pause(in.Now)
 	switch in.Kind {
 	case InputTick:
@@ -99,6 +100,9 @@ func (p *Pulse) ping(in *Input, out *Output) {
 		p.receive(q, in, out)
 		pong := Send{To: q.node, Header: p.header(wire.CommandPong, in.Now)}
 		pong.Header.Echo, pong.Header.Mismatch = h.Sent, p.compare(q, in.Body.Digests)
+		if !p.follows {
+			pong.Header.MetadataView = wire.NoView
+		}
 		out.Send = append(out.Send, pong)
 	}
 }

@@ -312,6 +312,34 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// TestPledge: who is in a view and does not take part in it promises its primary nothing, although it answers.
+func TestPledge(t *testing.T) {
+	w := newWorld(t, 1, 3)
+	for _, m := range w.nodes {
+		m.view, m.apart = 7, true
+	}
+	w.run(500*ms, nil)
+	m, ids, other := w.nodes[0], w.ids(), w.nodes[1]
+	if _, ok := m.pulse.EchoView(other.id); ok || m.pulse.Leased(ids, 2, 7, m.clock()) || !m.pulse.Serving(ids, 3, m.clock()) {
+		t.Fatal("a lease of nodes that take part in no view")
+	}
+	if v, ok := m.pulse.View(other.id); v != 7 || !ok {
+		t.Fatal(v, ok)
+	}
+	other.apart = false
+	w.run(200*ms, nil)
+	if v, ok := m.pulse.EchoView(other.id); v != 7 || !ok || !m.pulse.Leased(ids, 2, 7, m.clock()) {
+		t.Fatal("no lease of one that does")
+	}
+	heard := other.pulse.Bound(m.id)
+	if now := other.clock(); heard <= now+Quiet-2*Interval || heard > now+Quiet {
+		t.Fatalf("it is bound until %d at %d", heard, now)
+	}
+	if other.pulse.Bound(99) != 0 {
+		t.Fatal("it is bound to a node it never heard")
+	}
+}
+
 // TestPeers: peers come and go at run time.
 func TestPeers(t *testing.T) {
 	w := newWorld(t, 1, 4)

@@ -1,9 +1,28 @@
 package pulse
 
+import "github.com/whippet-mq/whippet/libs/wire"
+
 // Echo is the send time of the newest Ping that node answered, 0 if there is none.
 func (p *Pulse) Echo(node uint8) Tick {
 	if q := p.peer(node); q != nil {
 		return q.echo
+	}
+	return 0
+}
+
+// EchoView is the metadata view that the answer to that Ping named; false if it named none, or there is no answer.
+func (p *Pulse) EchoView(node uint8) (uint32, bool) {
+	if q := p.peer(node); q != nil && q.echo != 0 && q.echoView != wire.NoView {
+		return q.echoView, true
+	}
+	return 0, false
+}
+
+// Bound is until when a member here follows nobody but a primary at node, as far as Pings say: Quiet after the last
+// one, 0 if none came.
+func (p *Pulse) Bound(node uint8) Tick {
+	if q := p.peer(node); q != nil && q.heard != 0 {
+		return q.heard + Quiet
 	}
 	return 0
 }
@@ -47,5 +66,5 @@ func (p *Pulse) MayVote(primary uint8, epoch uint64, now Tick) bool {
 		return false
 	}
 	q := p.peer(primary)
-	return q == nil || q.heard == 0 || epoch != 0 && epoch != q.epoch || now >= q.heard+Quiet
+	return q == nil || epoch != 0 && epoch != q.epoch || now >= p.Bound(primary)
 }

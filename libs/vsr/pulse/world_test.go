@@ -36,6 +36,7 @@ type machine struct {
 	loops   []uint64 // progress
 	hung    uint64
 	view    uint32
+	apart   bool // its replica takes part in no view
 	log     []seen
 	arrived map[int]arrival // last Ping read, by sender
 	led     map[uint64]uint32
@@ -124,7 +125,7 @@ func digests(dst []uint64, groups map[uint64]uint32) []uint64 {
 
 func (m *machine) step(in Input) {
 	var out Output
-	in.Now, in.View, in.Progress = m.clock(), m.view, m.loops
+	in.Now, in.View, in.Follows, in.Progress = m.clock(), m.view, !m.apart, m.loops
 	m.w.calls++
 	m.pulse.Step(&in, &out)
 	for i := range out.Events {
