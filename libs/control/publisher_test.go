@@ -112,22 +112,24 @@ func TestStorm(t *testing.T) {
 		p := publisher(r, nil)
 		p.Say(Event{Kind: Leads, Groups: []string{MetadataGroup}, View: 3})
 		for i := range 3000 {
-			p.Say(Event{Kind: Leads, Groups: []string{GroupName(1, 1, uint32(i))}, View: 1})
+			p.Say(Event{Kind: Leads, Groups: []string{GroupName(1, 1, uint32(i))}, View: uint32(3000 - i)})
 		}
 		time.Sleep(900 * time.Millisecond)
 		p.Close()
 		var metadata, partitions uint64
+		var highest uint32
 		for _, m := range r.on(ChannelView) {
 			for _, e := range m.Events {
 				if e.Groups[0] == MetadataGroup {
 					metadata += e.Count
 				} else {
 					partitions += e.Count
+					highest = max(highest, e.View)
 				}
 			}
 		}
-		if len(r.messages) > 2 || metadata != 1 || partitions != 3000 {
-			t.Errorf("%d messages tell of %d and %d view changes", len(r.messages), metadata, partitions)
+		if len(r.messages) > 2 || metadata != 1 || partitions != 3000 || highest != 3000 {
+			t.Errorf("%d messages tell of %d and %d view changes, up to view %d", len(r.messages), metadata, partitions, highest)
 		}
 	})
 }
