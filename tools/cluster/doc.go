@@ -7,6 +7,7 @@
 // everything back. With flags the same tests are long campaigns:
 //
 //	go test ./cluster -run TestKill -rounds 50
+//	go test ./cluster -run TestKill -rounds 50 -official DIRECTORY
 //	go test ./cluster -run TestGap -gap 3s -v
 //	go test ./cluster -run TestLoginStorm -storm 5000 -v
 //	go test ./cluster -run TestOverload -overload 1000 -v

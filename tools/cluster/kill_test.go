@@ -14,11 +14,11 @@ import (
 )
 
 // TestKill kills one process after the other with SIGKILL under mixed load, starts each again, and
-// reads everything back at the end.
+// reads everything back at the end. With -official the official Go client sends as well.
 func TestKill(t *testing.T) {
 	both(t, func(t *testing.T, p local.Plan) {
 		c := start(t, p)
-		l := load(t, c, verify.Options{})
+		l, o := load(t, c, verify.Options{}), sendOfficially(t, c)
 		for round := range *rounds {
 			for _, m := range c.Members {
 				l.pause(700)
@@ -29,8 +29,9 @@ func TestKill(t *testing.T) {
 				again(t, c, m)
 			}
 			l.check(t)
-			t.Logf("round %d: %d messages acknowledged", round+1, l.ledger.Model.Acknowledged())
+			t.Logf("round %d: %d messages acknowledged%s", round+1, l.ledger.Model.Acknowledged(), o.summary())
 		}
+		o.check(t)
 	})
 }
 
