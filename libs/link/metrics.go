@@ -35,7 +35,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "whippet_link_connections", Help: "Open connections between processes."}, []string{"plane"}),
 	}
 	for _, plane := range []string{planeReplica, planeService} {
-		for _, reason := range refusals { // shown from the start: what never happened is 0
+		// Shown from the start: what never happened is 0.
+		m.reconnects.WithLabelValues(plane)
+		m.failed.WithLabelValues(plane)
+		for _, reason := range refusals {
 			m.refused.WithLabelValues(plane, reason)
 		}
 	}

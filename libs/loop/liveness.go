@@ -13,17 +13,17 @@ const watchAll = 10
 // maxChanging bounds the view changes a loop runs at once on its own initiative (design-arguments 20).
 const maxChanging = 256
 
-// Silent reports whether a member of the group gives no answer. Any goroutine.
-func (g *Group) Silent(now vsr.Tick, e *Echoes) bool {
+// Silent is how many other members of the group give no answer. Any goroutine.
+func (g *Group) Silent(now vsr.Tick, e *Echoes) (n int) {
 	if g.peers == nil || e == nil {
-		return false
+		return 0
 	}
 	for i, node := range g.peers.nodes {
 		if uint8(i) != g.peers.self && !e.answers(node, now) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // Serves reports whether this process may answer reads of the group: it leads it, has committed what

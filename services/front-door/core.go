@@ -64,7 +64,7 @@ func newCore(cfg Config, deps Deps) *Core {
 		c.facts.op = func() uint64 { return deps.Follower.View().Op }
 	}
 	c.metrics.events = deps.Events
-	c.metrics.watch(c)
+	c.metrics.registry.MustRegister(&objects{core: c})
 	return c
 }
 

@@ -2,6 +2,7 @@ package frontdoor
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/whippet-mq/whippet/libs/link"
 	"github.com/whippet-mq/whippet/libs/metadata"
@@ -107,6 +108,9 @@ func (s *Session) metadataReply() action {
 	}
 	if op == wire.OpCreateTopicWithAssignments && s.sdk.Generation != wire.GenerationSnapshot {
 		s.createdFor()
+	}
+	if _, err := wire.DecodeResult(c.Out); err != nil {
+		_ = errors.As(err, &s.result)
 	}
 	return s.committed(s.bound.client, op, c.Out)
 }

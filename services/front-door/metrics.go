@@ -86,19 +86,6 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// watch adds the gauges that are read when scraped.
-func (m *metrics) watch(c *Core) {
-	gauge := func(name, help string, read func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "whippet_" + name, Help: help}, read))
-	}
-	m.registry.MustRegister(&objects{core: c})
-	gauge("buffer_used_bytes", "Buffer budget in use.", func() float64 { return float64(c.deps.Pool.Used()) })
-	gauge("buffer_budget_bytes", "Buffer budget.", func() float64 { return float64(c.deps.Pool.Budget()) })
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "whippet_buffers_leaked_total", Help: "Buffers that were collected instead of released.",
-	}, func() float64 { return float64(c.deps.Pool.Leaked()) }))
-}
-
 // observe counts one answered request.
 func (m *metrics) observe(s *Session, start time.Time, in, out int) {
 	m.bytesIn.Add(float64(in))
@@ -118,6 +105,8 @@ func (m *metrics) observe(s *Session, start time.Time, in, out int) {
 		m.evict(s.reason)
 	case s.status != 0:
 		m.requests.WithLabelValues(label(s), s.status.Name()).Inc()
+	case s.result != 0:
+		m.requests.WithLabelValues(label(s), s.result.Name()).Inc()
 	case op == wire.OpNonReplicated:
 		m.read(s.header.Code).Inc()
 	case m.succeeded[op] != nil:

@@ -93,6 +93,7 @@ type Session struct {
 
 	out    []byte // reply header and small body
 	status wire.Code
+	result wire.Code // of a logged operation that was refused when it was executed
 	reason wire.EvictionReason
 }
 
@@ -120,7 +121,7 @@ func (s *Session) request(now time.Time, b []byte, frame *buffer.Frame) action {
 	s.seen.Store(now.UnixNano())
 	s.call.Reset()
 	s.call.Frame, s.framed = frame, frame != nil
-	s.status, s.reason, s.tries, s.open = 0, 0, 0, false
+	s.status, s.result, s.reason, s.tries, s.open = 0, 0, 0, 0, false
 	s.giveUp, s.full = now.Add(s.retryFor), time.Time{}
 	s.bound, s.view = s.binding.Load(), s.core.deps.Follower.View()
 	s.body = b[wire.HeaderSize:]

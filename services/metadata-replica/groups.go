@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// groups counts consumer groups and their members when it is scraped. The primary alone shows them: each counts
-// once in a cluster.
+// groups counts consumer groups and their members, and the members of the metadata group itself, when it is
+// scraped. The primary alone shows them: each counts once in a cluster.
 type groups struct {
 	replica  *Replica
 	perTopic bool
@@ -17,12 +17,13 @@ var (
 	descGroups  = prometheus.NewDesc("whippet_consumer_groups", "Consumer groups; at the metadata primary.", nil, nil)
 	descMembers = prometheus.NewDesc("whippet_consumer_group_members", "Members of all consumer groups; at the metadata primary.", nil, nil)
 	descEmpty   = prometheus.NewDesc("whippet_consumer_groups_empty", "Consumer groups without a member; at the metadata primary.", nil, nil)
+	descSilent  = prometheus.NewDesc("whippet_metadata_members_down", "Metadata replicas that give no answer; at the metadata primary.", nil, nil)
 	descOfTopic = prometheus.NewDesc("whippet_topic_group_members", "Members of a consumer group; at the metadata primary.", []string{"stream", "topic", "group"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *groups) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descGroups, descMembers, descEmpty} {
+	for _, d := range []*prometheus.Desc{descGroups, descMembers, descEmpty, descSilent} {
 		ch <- d
 	}
 	if g.perTopic {
@@ -57,6 +58,7 @@ func (g *groups) Collect(ch chan<- prometheus.Metric) {
 	gauge(descGroups, all)
 	gauge(descMembers, members)
 	gauge(descEmpty, empty)
+	gauge(descSilent, g.replica.group.Silent(g.replica.engine.Tick(), g.replica.config.Engine.Echoes))
 }
 
 // label is a name people gave as a label may be: names are any bytes.

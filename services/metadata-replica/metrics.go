@@ -3,13 +3,14 @@ package metadatareplica
 import "github.com/prometheus/client_golang/prometheus"
 
 type metrics struct {
-	ops     prometheus.Counter
-	damaged prometheus.Gauge
-	nodes   prometheus.Gauge
-	down    prometheus.Gauge
-	copies  prometheus.Gauge
-	primary prometheus.Gauge
-	view    prometheus.Gauge
+	ops         prometheus.Counter
+	damaged     prometheus.Gauge
+	nodes       prometheus.Gauge
+	down        prometheus.Gauge
+	copies      prometheus.Gauge
+	unavailable prometheus.Gauge
+	primary     prometheus.Gauge
+	view        prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -27,10 +28,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.nodes = gauge("nodes", "Registered nodes, at the metadata primary; 0 elsewhere.")
 	m.down = gauge("nodes_down", "Registered nodes that give no sign of life, at the metadata primary.")
 	m.copies = gauge("copies_down", "Copies of partitions on nodes that give no sign of life, at the metadata primary.")
+	m.unavailable = gauge("partitions_unavailable", "Partitions of which most copies are on nodes that give no sign of life, at the metadata primary.")
 	m.primary = gauge("primary", "1 at the metadata primary; 0 elsewhere.")
 	m.view = gauge("view", "View of the metadata group in which this process last took or lost a role.")
 	m.role(true, 0) // until the group says otherwise: a group of one says nothing
-	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies, m.primary, m.view)
+	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies, m.unavailable, m.primary, m.view)
 	return m
 }
 

@@ -129,15 +129,39 @@ func (n *nodes) census(v *metadata.View, now uint64) (registered, down, copies i
 	return registered, down, copies
 }
 
+// unavailable counts the partitions of which most copies are on nodes that give no sign of life.
+func (n *nodes) unavailable(v *metadata.View, now uint64) (count int) {
+	for _, stream := range v.Streams() {
+		for _, topic := range stream.Topics() {
+			for _, p := range topic.AllPartitions() {
+				silent := 0
+				for _, id := range p.Members() {
+					if !n.alive(id, now) {
+						silent++
+					}
+				}
+				if p.Placed() && 2*silent >= len(p.Members()) {
+					count++
+				}
+			}
+		}
+	}
+	return count
+}
+
 // count shows the census, as only the primary can take it.
 func (r *Replica) count() {
-	registered, down, copies := 0, 0, 0
+	registered, down, copies, unavailable := 0, 0, 0, 0
 	if r.primary {
-		registered, down, copies = r.nodes.census(r.current, r.engine.Now())
+		now := r.engine.Now()
+		if registered, down, copies = r.nodes.census(r.current, now); copies > 0 {
+			unavailable = r.nodes.unavailable(r.current, now)
+		}
 	}
 	r.metrics.nodes.Set(float64(registered))
 	r.metrics.down.Set(float64(down))
 	r.metrics.copies.Set(float64(copies))
+	r.metrics.unavailable.Set(float64(unavailable))
 }
 
 // freePlaces proposes to forget the nodes that are gone.

@@ -7,6 +7,11 @@ func (n *node) measure() {
 	gauge := func(name, help string, read func() float64) {
 		n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "whippet_" + name, Help: help}, read))
 	}
+	gauge("buffer_used_bytes", "Buffer budget in use.", func() float64 { return float64(n.pool.Used()) })
+	gauge("buffer_budget_bytes", "Buffer budget.", func() float64 { return float64(n.pool.Budget()) })
+	n.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "whippet_buffers_leaked_total", Help: "Buffers that were collected instead of released.",
+	}, func() float64 { return float64(n.pool.Leaked()) }))
 	gauge("metadata_op", "Operation up to which this process knows the metadata.", func() float64 {
 		return float64(n.follower.View().Op)
 	})

@@ -8,7 +8,7 @@ import (
 
 // metrics are resolved once: nothing is looked up on the path of a message.
 type metrics struct {
-	messages, polled                    prometheus.Counter
+	messages, copied, polled            prometheus.Counter
 	fenced, quarantined, fileErrors     prometheus.Counter
 	lossStarts, lossOps                 prometheus.Counter
 	transfers, transfersFailed          prometheus.Counter
@@ -27,7 +27,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		loops:           loop.NewMetrics(reg, "partition"),
-		messages:        counter("whippet_messages_committed_total", "Messages committed by partitions of this process."),
 		polled:          counter("whippet_polled_bytes_total", "Bytes of batches answered to polls."),
 		fenced:          counter("whippet_partition_fenced_total", "Partitions taken out of service because of damage."),
 		quarantined:     counter("whippet_partition_quarantined_total", "Partitions kept on disk although the metadata does not know them."),
@@ -44,6 +43,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		led:             gauge("whippet_partitions_led", "Partitions this process is the primary of, in a cluster."),
 		diskLow:         gauge("whippet_disk_low", "1 while sends are refused because the disk is nearly full."),
 	}
-	reg.MustRegister(m.messages, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.mended, m.scrubbed, m.viewChanges, m.unsettled, m.partitions, m.led, m.diskLow)
+	committed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "whippet_messages_committed_total", Help: "Messages committed in partitions of this process, as their primary or as a backup.",
+	}, []string{"role"})
+	m.messages, m.copied = committed.WithLabelValues("primary"), committed.WithLabelValues("backup")
+	reg.MustRegister(committed, m.polled, m.fenced, m.quarantined, m.fileErrors, m.lossStarts, m.lossOps, m.transfers, m.transfersFailed, m.mended, m.scrubbed, m.viewChanges, m.unsettled, m.partitions, m.led, m.diskLow)
 	return m
 }

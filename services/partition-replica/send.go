@@ -40,8 +40,10 @@ func (p *Partition) applySend(h *wire.PrepareHeader, c *link.Call) {
 	}
 	p.staged = p.staged[:copy(p.staged, p.staged[1:])]
 	p.published, p.publishing = s.next, true
-	p.replica.metrics.messages.Add(float64(s.next - s.base))
-	if c != nil {
+	if c == nil { // nobody waits here: another member leads, or did when it was sent
+		p.replica.metrics.copied.Add(float64(s.next - s.base))
+	} else {
+		p.replica.metrics.messages.Add(float64(s.next - s.base))
 		c.Out = confirmation(c.Out[:0], p.stream, p.topic, p.number, s.base)
 	}
 }

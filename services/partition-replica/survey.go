@@ -170,7 +170,7 @@ func (t *tally) add(p *Partition, detailed bool) {
 	if !p.leads() {
 		return
 	}
-	if p.group.Silent(p.engine.Tick(), p.replica.config.Engine.Echoes) {
+	if p.group.Silent(p.engine.Tick(), p.replica.config.Engine.Echoes) > 0 {
 		t.exposed++
 	}
 	var lags []storedOffset
