@@ -74,6 +74,7 @@ func (r *Replica) sweep() {
 	if r.config.Placement.Replicas > 0 {
 		r.freePlaces()
 		r.count()
+		r.sayNodes()
 	}
 }
 

@@ -81,7 +81,8 @@ type Replica struct {
 	// Owned by the loop.
 	current   *metadata.View
 	primary   bool
-	told      bool // that it is the primary
+	told      bool      // that it is the primary
+	silent    [256]bool // nodes that were told to be
 	nodes     nodes
 	claims    claims
 	staged    []stagedOp        // ops that are not applied, in their order

@@ -8,6 +8,27 @@ func (r *Replica) say(e control.Event) {
 	r.events.Say(e)
 }
 
+// sayNodes tells which registered nodes give no sign of life, and which do again. Only the primary hears them, and not
+// before they had time to find it.
+func (r *Replica) sayNodes() {
+	if !r.primary {
+		r.silent = [256]bool{}
+		return
+	}
+	now := r.engine.Now()
+	for id := range r.current.Nodes() {
+		silent := r.nodes.absent(id, now) > aliveFor
+		if silent == r.silent[id] {
+			continue
+		}
+		kind := control.Heard
+		if r.silent[id] = silent; silent {
+			kind = control.Silent
+		}
+		r.events.Say(control.Event{Kind: kind, Node: &id})
+	}
+}
+
 // tell says that this process began or ceased to lead.
 func (r *Replica) tell(primary bool, view uint32) {
 	switch {

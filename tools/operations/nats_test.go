@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/whippet-mq/whippet/libs/control"
+	"github.com/whippet-mq/whippet/tools/client"
 	"github.com/whippet-mq/whippet/tools/process"
 )
 
@@ -277,25 +279,43 @@ func TestServerOverNATS(t *testing.T) {
 		"WHIPPET_NATS_URL": "nats://" + address, "WHIPPET_NATS_USER": "server",
 		"WHIPPET_NATS_PASSWORD_FILE": filepath.Join(secrets, "nats-server"), "WHIPPET_CLUSTER_NAME": "my.cluster",
 	})
-	kinds, figures := map[control.Kind]bool{}, false
-	for limit := time.After(natsLimit); !kinds[control.Ready] || !figures; {
-		select {
-		case d := <-heard.C:
-			m, err := control.Decode(d.Payload)
-			if err != nil || m.Source.Cluster != "my.cluster" || m.Source.Role != control.RoleServer {
-				t.Fatalf("%+v, %v", m, err)
+	await := func(what string, found func(*control.Message) bool) {
+		t.Helper()
+		for limit := time.After(natsLimit); ; {
+			select {
+			case d := <-heard.C:
+				m, err := control.Decode(d.Payload)
+				if err != nil || m.Source.Cluster != "my.cluster" || m.Source.Role != control.RoleServer {
+					t.Fatalf("%+v, %v", m, err)
+				}
+				if found(&m) {
+					return
+				}
+			case <-limit:
+				t.Fatalf("%s: not heard", what)
 			}
-			for _, e := range m.Events {
-				kinds[e.Kind] = true
-			}
-			figures = figures || m.Metrics != nil && m.Metrics.Memory > 0
-		case <-limit:
-			t.Fatalf("heard %v, figures: %v", kinds, figures)
 		}
 	}
+	hear := func(kind control.Kind) {
+		t.Helper()
+		await(string(kind), func(m *control.Message) bool {
+			return slices.ContainsFunc(m.Events, func(e control.Event) bool { return e.Kind == kind })
+		})
+	}
+	hear(control.Starting)
+	hear(control.Ready)
+	if _, err := client.Dial(t.Context(), client.Options{Address: s.Address(), Username: "iggy", Password: "wrong"}); err == nil {
+		t.Error("a wrong password is right")
+	}
+	hear(control.Evicted)
+	await("figures", func(m *control.Message) bool { return m.Metrics != nil && m.Metrics.Memory > 0 })
 	if _, scraped := s.ops("/metrics"); !strings.Contains(scraped, "whippet_control_connected 1") {
 		t.Error("the metrics do not say that it is connected")
 	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	hear(control.Stopping)
 	password, _ := os.ReadFile(filepath.Join(secrets, "nats-server"))
 	current, _ := os.ReadFile(filepath.Join(s.Data(), "runtime", "current_config.toml"))
 	log, _ := os.ReadFile(s.Log())
