@@ -12,6 +12,10 @@ var autoCommitClient = wire.U128{Lo: ^uint64(0), Hi: ^uint64(0)}
 
 // admitStore refuses what the log must not hold: an offset that names no message.
 func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
+	if w, ok := p.recent.find(c.Connection, c.Sequence); ok { // others may have stored since
+		p.repeated(c, w, emptyResult(c.Out[:0]))
+		return false
+	}
 	req, err := wire.DecodeStoreOffset(c.Body)
 	if err != nil {
 		c.Refuse(wire.CodeResourceNotFound, link.ReasonNone)
@@ -40,6 +44,10 @@ func (p *Partition) admitStore(c *link.Call, prop *loop.Proposal) bool {
 }
 
 func (p *Partition) admitDelete(c *link.Call, prop *loop.Proposal) bool {
+	if w, ok := p.recent.find(c.Connection, c.Sequence); ok {
+		p.repeated(c, w, emptyResult(c.Out[:0]))
+		return false
+	}
 	k := offsetKey{c.ConsumerKind, c.ConsumerID}
 	if p.stale(k, c.Generation) {
 		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBehind)
@@ -106,9 +114,11 @@ func (p *Partition) applyDelete(body []byte, c *link.Call) {
 // answerEmpty is the success of a result-framed op without payload.
 func answerEmpty(c *link.Call) {
 	if c != nil {
-		c.Out = append(c.Out[:0], 0, 0, 0, 0)
+		c.Out = emptyResult(c.Out[:0])
 	}
 }
+
+func emptyResult(dst []byte) []byte { return append(dst, 0, 0, 0, 0) }
 
 // proposeAutoCommits puts the offsets promised to pollers into the log, one op per consumer. Those
 // there is no room for are owed: the next completion of an op, or the next second, tries again.

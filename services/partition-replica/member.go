@@ -34,9 +34,13 @@ func (p *Partition) Follow(h *wire.PrepareHeader, body []byte) (loop.Staged, err
 	return p.place(h, body, base), nil
 }
 
-// noteOwn remembers what a staged op of the partition itself is going to change.
+// noteOwn remembers what a staged op that is no send is going to change, and whose it is.
 func (p *Partition) noteOwn(h *wire.PrepareHeader, body []byte) {
 	switch h.Operation {
+	case wire.OpStoreOffset, wire.OpDeleteOffset:
+		if h.Client != autoCommitClient {
+			p.recent.add(h.Client, recentWrite{sequence: h.Request, op: h.Op}, h.Timestamp)
+		}
 	case wire.OpPurgeTopic:
 		if purge, err := wire.DecodePartitionPurge(body); err == nil && purge.Generation > p.log.Generation() {
 			p.resetting, p.purged = h.Op, max(p.purged, purge.Generation)

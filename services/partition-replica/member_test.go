@@ -392,6 +392,45 @@ func TestRepeatAcrossPrimaries(t *testing.T) {
 	}
 }
 
+// A store of an offset, or its removal, that is repeated at the next primary happens once: what others stored
+// meanwhile stays.
+func TestRepeatOfAnOffset(t *testing.T) {
+	c := newTrio(t, 3)
+	for range 5 {
+		c.send(10)
+	}
+	m := c.primary()
+	remove := func(m *member) *link.Call {
+		q := m.storeCall(plain(2), 0, 0)
+		q.Header.Operation = wire.OpDeleteOffset
+		q.Body = wire.DeleteOffsetRequest{OffsetTarget: target(plain(2), 0)}.Append(nil)
+		return q
+	}
+	c.do(m, c.numbered(m.storeCall(plain(2), 0, 1)))
+	stored, removed := c.do(m, c.numbered(m.storeCall(plain(1), 0, 1))), c.do(m, c.numbered(remove(m)))
+	c.do(m, c.numbered(m.storeCall(plain(1), 0, 3)))
+	c.do(m, c.numbered(m.storeCall(plain(2), 0, 4)))
+	c.run(500_000)
+	m.stop(false)
+	next := c.primary()
+	for _, again := range []*link.Call{next.storeCall(plain(1), 0, 1), remove(next)} {
+		first := stored
+		if again.Header.Operation == wire.OpDeleteOffset {
+			first = removed
+		}
+		again.Connection, again.Sequence = first.Connection, first.Sequence
+		if c.do(next, again); again.Status != 0 || again.Op != first.Op || !bytes.Equal(again.Out, first.Out) || again.ReplyOp != first.ReplyOp {
+			t.Errorf("repeat: status %v, op %d, answer %x; first: op %d, answer %x", again.Status, again.Op, again.Out, first.Op, first.Out)
+		}
+	}
+	offsets := next.find(next.group(0)).offsets
+	one, _ := offsets.get(plain(1))
+	two, _ := offsets.get(plain(2))
+	if one != 3 || two != 4 {
+		t.Errorf("the offsets are %d and %d, want 3 and 4", one, two)
+	}
+}
+
 // Who does not lead says so, and who may.
 func TestRefusalNamesThePrimary(t *testing.T) {
 	c := newTrio(t, 1)

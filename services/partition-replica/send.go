@@ -10,14 +10,7 @@ import (
 // room to keep it.
 func (p *Partition) admitSend(c *link.Call, prop *loop.Proposal) bool {
 	if w, ok := p.recent.find(c.Connection, c.Sequence); ok {
-		if w.op > p.group.Applied() {
-			c.Refuse(wire.CodeTransientNotCommitted, link.ReasonBusy)
-			return false
-		}
-		p.Settle() // it may have been applied in this very turn
-		c.ReplyOp, c.Op, c.Commit, c.View = wire.OpSendMessages, w.op, w.op, p.group.View()
-		c.Out = confirmation(c.Out[:0], p.stream, p.topic, p.number, w.base)
-		c.Finish()
+		p.repeated(c, w, confirmation(c.Out[:0], p.stream, p.topic, p.number, w.base))
 		return false
 	}
 	if why := p.replica.full(p.engine, len(c.Body)); why != link.ReasonNone {
@@ -31,6 +24,17 @@ func (p *Partition) admitSend(c *link.Call, prop *loop.Proposal) bool {
 	}
 	c.Frame = nil
 	return true
+}
+
+// repeated answers a write that is in the log already.
+func (p *Partition) repeated(c *link.Call, w recentWrite, out []byte) {
+	if w.op > p.group.Applied() {
+		c.Refuse(wire.CodeTransientNotCommitted, link.ReasonBusy)
+		return
+	}
+	p.Settle() // it may have been applied in this very turn
+	c.ReplyOp, c.Op, c.Commit, c.View, c.Out = c.Header.Operation, w.op, w.op, p.group.View(), out
+	c.Finish()
 }
 
 func (p *Partition) applySend(h *wire.PrepareHeader, c *link.Call) {
