@@ -16,4 +16,14 @@ const (
 	// InternalViews asks a member in which views it is; body = group ids (u64 each); answer = {group id u64,
 	// view u32} for each of them it hosts.
 	InternalViews Internal = 8
+	// InternalCopied: a node tells the primary of a partition, and the metadata primary, how far its copy is; body =
+	// wire.Copied.
+	InternalCopied Internal = 9
+	// InternalSucceed: a group is sealed; body = wire.Move, answered when the metadata has its successor, Op says where.
+	InternalSucceed Internal = 10
+	// InternalBegun asks a member of a group whether what it inherited is durable; answer = 1 if so, else nothing.
+	InternalBegun Internal = 11
+	// InternalPlacement is an operator's command about where partitions are; body and answer are those of package
+	// placement.
+	InternalPlacement Internal = 12
 )

@@ -67,7 +67,7 @@ func (e *Echoes) bound(node uint8) vsr.Tick {
 
 // reached reports whether enough members answer for one of them to lead the group.
 func (e *Echoes) reached(p *peering, now vsr.Tick) bool {
-	return e == nil || p.enough(func(node uint8) bool { return e.answers(node, now) })
+	return e == nil || p.enough(func(node uint8) bool { return e.Answers(node, now) })
 }
 
 // leased reports whether enough members follow nobody but the primary of view.
@@ -78,7 +78,7 @@ func (e *Echoes) leased(p *peering, view uint32, now vsr.Tick) bool {
 	})
 }
 
-func (e *Echoes) answers(node uint8, now vsr.Tick) bool {
+func (e *Echoes) Answers(node uint8, now vsr.Tick) bool {
 	at := e.at[node].Load()
 	return at > 0 && at+echoLimit >= uint64(now)
 }
@@ -100,7 +100,7 @@ func (e *Echoes) answering(now vsr.Tick) (nodes [4]uint64) {
 		return nodes
 	}
 	for i := range e.at {
-		if e.answers(uint8(i), now) {
+		if e.Answers(uint8(i), now) {
 			nodes[i/64] |= 1 << (i % 64)
 		}
 	}

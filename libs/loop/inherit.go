@@ -25,14 +25,15 @@ func (e *Engine) Inherit(s Spec, m Machine, last wire.PrepareHeader, old *Group)
 	if g.peers != nil {
 		l.missed(g)
 	}
-	e.insist(func() {
+	kept := func() {
 		if old != nil {
 			l.bury(old)
 		}
 		if !g.gone {
 			e.begin(g, &s, last)
 		}
-	})
+	}
+	e.Do(func() { e.insist(kept) }) // the caller gives the machine its group first
 	return g
 }
 

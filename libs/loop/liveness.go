@@ -19,7 +19,7 @@ func (g *Group) Silent(now vsr.Tick, e *Echoes) (n int) {
 		return 0
 	}
 	for i, node := range g.peers.nodes {
-		if uint8(i) != g.peers.self && !e.answers(node, now) {
+		if uint8(i) != g.peers.self && !e.Answers(node, now) {
 			n++
 		}
 	}

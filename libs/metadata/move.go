@@ -7,6 +7,7 @@ import "github.com/whippet-mq/whippet/libs/wire"
 type Origin struct {
 	Tag     uint16 // incarnation of the sealed group
 	Seal    wire.LogSeal
+	Settled bool // enough members of the successor have begun: nobody needs the sealed group any more
 	members string
 }
 
@@ -18,6 +19,9 @@ func (p *Partition) Target() []byte { return []byte(p.target) }
 
 // Moving reports whether a move of the partition is under way.
 func (p *Partition) Moving() bool { return p.target != "" }
+
+// Settled reports whether nothing is left to do for the last move of the partition.
+func (p *Partition) Settled() bool { return p.Origin == nil || p.Origin.Settled }
 
 // OriginID is the id of the group that this one succeeded; ok is false when it was born empty.
 func (t *Topic) OriginID(p *Partition) (id uint64, ok bool) {
@@ -41,7 +45,7 @@ func (v *View) Successor(id uint64) (*Topic, Partition, bool) {
 	return t, p, true
 }
 
-// movePartition starts a move, gives one up, or completes one. The group must be the partition's own of now: a
+// movePartition starts a move, gives one up, completes one, or notes that it is beyond recall. The group must be the partition's own of now: a
 // request that comes late or twice finds another one and changes nothing.
 func (v *View) movePartition(body []byte) wire.Code {
 	q, err := wire.DecodeMove(body)
@@ -54,7 +58,7 @@ func (v *View) movePartition(body []byte) wire.Code {
 	}
 	switch members := string(q.Members); q.Kind {
 	case wire.MoveStart:
-		if p.Moving() || members == p.members || len(members) != len(p.members) {
+		if p.Moving() || !p.Settled() || members == p.members || len(members) != len(p.members) {
 			return wire.CodeInvalidCommand
 		}
 		p.target = members
@@ -63,6 +67,12 @@ func (v *View) movePartition(body []byte) wire.Code {
 			return wire.CodeResourceNotFound
 		}
 		p.target = ""
+	case wire.MoveSettle:
+		if p.Settled() {
+			return 0
+		}
+		origin := *p.Origin
+		origin.Settled, p.Origin = true, &origin
 	case wire.MoveSucceed:
 		v.succeed(t.Key(), &p, members, q.Seal)
 	}

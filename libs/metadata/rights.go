@@ -10,19 +10,20 @@ import (
 type Right uint8
 
 const (
-	RightReadServers  Right = iota // GetStats, GetClients, GetClient, GetSnapshot
-	RightReadUsers                 // GetUsers, GetUser of another
-	RightManageUsers               // user administration, ChangePassword of another
-	RightListStreams               // GetStreams
-	RightReadStream                // GetStream
-	RightCreateStream              // CreateStream
-	RightManageStream              // Update, Delete, PurgeStream
-	RightListTopics                // GetTopics
-	RightReadTopic                 // GetTopic, every consumer group command but Sync
-	RightCreateTopic               // CreateTopic
-	RightManageTopic               // Update, Delete, PurgeTopic, partitions, segments
-	RightPoll                      // PollMessages, consumer offsets
-	RightSend                      // SendMessages
+	RightReadServers   Right = iota // GetStats, GetClients, GetClient, GetSnapshot
+	RightManageServers              // where partitions are
+	RightReadUsers                  // GetUsers, GetUser of another
+	RightManageUsers                // user administration, ChangePassword of another
+	RightListStreams                // GetStreams
+	RightReadStream                 // GetStream
+	RightCreateStream               // CreateStream
+	RightManageStream               // Update, Delete, PurgeStream
+	RightListTopics                 // GetTopics
+	RightReadTopic                  // GetTopic, every consumer group command but Sync
+	RightCreateTopic                // CreateTopic
+	RightManageTopic                // Update, Delete, PurgeTopic, partitions, segments
+	RightPoll                       // PollMessages, consumer offsets
+	RightSend                       // SendMessages
 	rightCount
 )
 
@@ -40,16 +41,17 @@ const (
 )
 
 var grants = [rightCount]grant{
-	RightReadServers:  {global: wire.GlobalManageServers | wire.GlobalReadServers},
-	RightReadUsers:    {global: wire.GlobalManageUsers | wire.GlobalReadUsers},
-	RightManageUsers:  {global: wire.GlobalManageUsers},
-	RightListStreams:  {global: anyStreams},
-	RightReadStream:   {global: anyStreams, stream: wire.StreamManage | wire.StreamRead},
-	RightCreateStream: {global: wire.GlobalManageStreams},
-	RightManageStream: {global: wire.GlobalManageStreams, stream: wire.StreamManage},
-	RightListTopics:   {global: anyTopics, stream: sAnyTopics},
-	RightReadTopic:    {global: anyTopics, stream: sAnyTopics, topic: wire.TopicManage | wire.TopicRead},
-	RightCreateTopic:  {global: wire.GlobalManageStreams | wire.GlobalManageTopics, stream: wire.StreamManage | wire.StreamManageTopics},
+	RightReadServers:   {global: wire.GlobalManageServers | wire.GlobalReadServers},
+	RightManageServers: {global: wire.GlobalManageServers},
+	RightReadUsers:     {global: wire.GlobalManageUsers | wire.GlobalReadUsers},
+	RightManageUsers:   {global: wire.GlobalManageUsers},
+	RightListStreams:   {global: anyStreams},
+	RightReadStream:    {global: anyStreams, stream: wire.StreamManage | wire.StreamRead},
+	RightCreateStream:  {global: wire.GlobalManageStreams},
+	RightManageStream:  {global: wire.GlobalManageStreams, stream: wire.StreamManage},
+	RightListTopics:    {global: anyTopics, stream: sAnyTopics},
+	RightReadTopic:     {global: anyTopics, stream: sAnyTopics, topic: wire.TopicManage | wire.TopicRead},
+	RightCreateTopic:   {global: wire.GlobalManageStreams | wire.GlobalManageTopics, stream: wire.StreamManage | wire.StreamManageTopics},
 	RightManageTopic: {global: wire.GlobalManageStreams | wire.GlobalManageTopics, stream: wire.StreamManage | wire.StreamManageTopics,
 		topic: wire.TopicManage},
 	RightPoll: {global: anyTopics | wire.GlobalPollMessages, stream: sAnyTopics | wire.StreamPollMessages,

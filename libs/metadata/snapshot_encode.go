@@ -21,7 +21,7 @@ import (
 //	 6 nodes      [ [id, uuid u128, role, epoch, zone, replica address, service address] … ]   ascending
 //	 7 draining   [ id … ]                ascending
 //	 8 moves      [ [stream, topic, partition, target bin, origin] … ]   ascending; target or origin not empty
-//	   origin     nil, or [tag, members bin, op, identity u128, timestamp]
+//	   origin     nil, or [tag, members bin, op, identity u128, timestamp, settled bool]
 //
 // Everything is a function of the view: created_at is the prepare time of the last op, and statistics
 // are zero because the partition replicas have them. Maps and lists are written in ascending order.

@@ -63,12 +63,13 @@ func (v *View) appendMoves(dst []byte) []byte {
 			dst = msgp.AppendNil(dst)
 			continue
 		}
-		dst = msgp.AppendArrayHeader(dst, 5)
+		dst = msgp.AppendArrayHeader(dst, 6)
 		dst = msgp.AppendUint64(dst, uint64(o.Tag))
 		dst = msgp.AppendBytes(dst, []byte(o.members))
 		dst = msgp.AppendUint64(dst, o.Seal.Op)
 		dst = appendU128(dst, o.Seal.Identity)
 		dst = msgp.AppendUint64(dst, o.Seal.Timestamp)
+		dst = msgp.AppendBool(dst, o.Settled)
 	}
 	return dst
 }
@@ -109,11 +110,12 @@ func readOrigin(d *decoder) *Origin {
 	if d.null() {
 		return nil
 	}
-	d.fields(5, "origin")
+	d.fields(6, "origin")
 	o := &Origin{Tag: uint16(d.bounded(wire.MaxTag, "origin tag"))}
 	members := d.blob("origin members")
 	o.members = string(members)
 	o.Seal = wire.LogSeal{Op: d.u64("seal op"), Identity: d.u128("seal identity"), Timestamp: d.u64("seal time")}
+	o.Settled = d.flag("origin settled")
 	d.check(len(members) > 0 && len(members) <= 255 && o.Seal.Op > 0, "origin")
 	return o
 }

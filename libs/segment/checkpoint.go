@@ -71,6 +71,10 @@ func (c *Checkpoint) Run() error {
 	return nil
 }
 
+// Write writes the small batches that wait, so that the files hold all that State counts. It makes nothing durable: for
+// those who read the files, not for a checkpoint.
+func (c *Checkpoint) Write() error { return c.flush.Run() }
+
 // File reads the file of State.Segments[i], which Run has completed, through the cache of open files. One that a
 // trim took away meanwhile reads as ErrTrimmed.
 func (c *Checkpoint) File(i int) io.ReaderAt { return c.extents[i].seg }

@@ -143,6 +143,10 @@ type Metadata struct {
 type Partition struct {
 	// Operations of one partition in flight.
 	PrepareQueueDepth int `key:"prepare_queue_depth" default:"32" range:"1..127"`
+	// Bytes a second that copies of partitions moving to this node take, all together; 0 is as fast as it goes.
+	MoveRate Size `key:"move_rate" own:"" default:"64 MiB"`
+	// Partitions copied to this node at once.
+	MovesAtOnce int `key:"moves_at_once" own:"" default:"2" range:"1..64"`
 	// Entries of the reference's ring.
 	EvictedRingCapacity int `key:"evicted_ring_capacity" default:"4096" use:"none: repair reads the journal and the segments"`
 	// Bytes of the reference's ring.

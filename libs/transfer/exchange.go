@@ -133,6 +133,22 @@ func (x *Exchange) Fetch(w Want, done func(*Fetched, error) error) {
 	})
 }
 
+// Copy brings a state and returns it. It counts as no fetch: whoever copies bounds it.
+func (x *Exchange) Copy(ctx context.Context, w Want) (*Fetched, error) {
+	x.mu.Lock()
+	if x.stop.Err() != nil {
+		x.mu.Unlock()
+		return nil, x.stop.Err()
+	}
+	x.gone.Add(1)
+	x.mu.Unlock()
+	defer x.gone.Done()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(x.stop, end)()
+	return x.client.Fetch(ctx, w)
+}
+
 // wait lets the time pass that earlier failures ask for; false when the exchange ends.
 func (x *Exchange) wait(group uint64) bool {
 	x.mu.Lock()

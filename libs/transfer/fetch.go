@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ var (
 	ErrUnavailable = errors.New("transfer: no state is offered")
 	// ErrSilent: the peer does not answer any more.
 	ErrSilent = errors.New("transfer: the peer is silent")
+	// ErrBehind: what is offered does not reach what is needed.
+	ErrBehind = fmt.Errorf("%w: the peer is behind", ErrState)
 	// ErrWithdrawn: the peer gave its offer up.
 	ErrWithdrawn = errors.New("transfer: the offer was withdrawn")
 	// ErrState: what was offered is not what it says, or not what is needed.
@@ -42,6 +45,14 @@ type Store interface {
 type Writer interface {
 	Write(p []byte) (int, error)
 	Close() error
+}
+
+// Resumer is a Store that may hold the front of a file already, from a fetch before.
+type Resumer interface {
+	Store
+	// Resume is Create for the file of a segment that is to have length bytes: it is written from have on. hash has
+	// been fed what is before. What turns out not to be the front of the file is for the Store to drop.
+	Resume(base, length uint64) (w Writer, have uint64, hash *xxh3.Hasher, err error)
 }
 
 // Fetched is a state that was received: its files are in the Store, durable.
@@ -115,6 +126,10 @@ type Want struct {
 	Above uint64 // the state must reach this op
 	Store Store
 	Files func(base uint64) bool // which are fetched; nil: all
+	// Pace, if set, is called before so many bytes are asked for, and returns when they may be.
+	Pace func(ctx context.Context, bytes int) error
+	// Size, if set, learns how many bytes the state has.
+	Size func(bytes uint64)
 }
 
 // Fetch brings the state of a group from another node.
@@ -136,6 +151,13 @@ func (c *Client) Fetch(ctx context.Context, w Want) (*Fetched, error) {
 	list, err := f.offer(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if w.Size != nil {
+		total := uint64(0)
+		for i := range list {
+			total += list[i].Len
+		}
+		w.Size(total)
 	}
 	return f.artifacts(ctx, list)
 }
@@ -173,7 +195,7 @@ func (f *fetch) offer(ctx context.Context) ([]wire.Artifact, error) {
 			}
 			continue
 		case target.CommitOp < f.want.Above:
-			return nil, fmt.Errorf("%w: it ends at op %d, %d is needed", ErrState, target.CommitOp, f.want.Above)
+			return nil, fmt.Errorf("%w: it ends at op %d, %d is needed", ErrBehind, target.CommitOp, f.want.Above)
 		}
 		list, err := wire.DecodeManifest(answer.body)
 		if err != nil {
@@ -226,7 +248,7 @@ func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact) (*Fetched, 
 		}
 	}
 	image := &memory{bytes: make([]byte, 0, list[0].Len)}
-	if err := f.artifact(ctx, 0, list[0], image); err != nil {
+	if err := f.artifact(ctx, 0, list[0], image, 0, xxh3.New()); err != nil {
 		return nil, err
 	}
 	out := &Fetched{State: image.bytes[wire.HeaderSize:]}
@@ -240,11 +262,19 @@ func (f *fetch) artifacts(ctx context.Context, list []wire.Artifact) (*Fetched, 
 }
 
 func (f *fetch) file(ctx context.Context, index uint32, a wire.Artifact) error {
-	w, err := f.want.Store.Create(a.Frontier)
+	have, hash := uint64(0), xxh3.New()
+	var w Writer
+	var err error
+	store := f.want.Store
+	if resumer, ok := store.(Resumer); ok {
+		w, have, hash, err = resumer.Resume(a.Frontier, a.Len)
+	} else {
+		w, err = store.Create(a.Frontier)
+	}
 	if err != nil {
 		return err
 	}
-	err = f.artifact(ctx, index, a, w)
+	err = f.artifact(ctx, index, a, w, have, hash)
 	if closing := w.Close(); err == nil {
 		err = closing
 	}
@@ -259,12 +289,16 @@ func (m *memory) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// artifact asks for one artifact a few pieces ahead and writes it in order.
-func (f *fetch) artifact(ctx context.Context, index uint32, a wire.Artifact, w interface{ Write([]byte) (int, error) }) error {
-	hash := xxh3.New()
-	asked, have, stalls := uint64(0), uint64(0), 0
+// artifact asks for one artifact from have on, a few pieces ahead, and writes it in order. hash was fed what is before.
+func (f *fetch) artifact(ctx context.Context, index uint32, a wire.Artifact, w io.Writer, have uint64, hash *xxh3.Hasher) error {
+	asked, stalls := have, 0
 	for have < a.Len {
 		for asked < a.Len && asked < have+window*chunkSize {
+			if f.want.Pace != nil {
+				if err := f.want.Pace(ctx, int(min(chunkSize, a.Len-asked))); err != nil {
+					return err
+				}
+			}
 			f.askChunk(index, asked)
 			asked += chunkSize
 		}

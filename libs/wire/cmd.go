@@ -63,6 +63,9 @@ const (
 	CmdJoinGroup          Cmd = 604
 	CmdLeaveGroup         Cmd = 605
 	CmdSyncGroup          Cmd = 606
+
+	// CmdPlacement is Whippet's own: an operator's command about where partitions are, as JSON of package placement.
+	CmdPlacement Cmd = 22_273
 )
 
 // String names the command in snake case, as metric labels and logs use it.
@@ -178,6 +181,8 @@ func (c Cmd) String() string {
 		return "leave_group"
 	case CmdSyncGroup:
 		return "sync_group"
+	case CmdPlacement:
+		return "placement"
 	}
 	return "command_" + strconv.FormatUint(uint64(c), 10)
 }

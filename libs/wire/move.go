@@ -3,11 +3,12 @@ package wire
 // MoveKind says what a Move does to a partition.
 type MoveKind uint8
 
-// Kinds of OpSucceedPartition in the metadata log: a move is asked for, given up, or complete.
+// Kinds of OpSucceedPartition in the metadata log: a move is asked for, given up, done, and beyond recall.
 const (
 	MoveStart   MoveKind = 1 // the partition is to go to Members; they begin to copy
 	MoveCancel  MoveKind = 2 // it stays where it is, unless its group is sealed already
 	MoveSucceed MoveKind = 3 // the group is sealed at Seal; its successor with Members goes on behind it
+	MoveSettle  MoveKind = 4 // enough members of the successor Group have begun: what the sealed group left may go
 )
 
 // LogSeal names the last op of a consensus group: nothing is admitted behind it, and a successor goes on from
@@ -22,9 +23,9 @@ type LogSeal struct {
 // kind:u8, group:u64, members:u8, node id:u8 each, and of MoveSucceed op:u64, identity:u128, timestamp:u64.
 type Move struct {
 	Kind    MoveKind
-	Group   uint64 // id of the group that moves, incarnation tag included
-	Members []byte // node ids, the leader of view 0 first; none of MoveCancel
-	Seal    LogSeal   // of MoveSucceed
+	Group   uint64  // id of the group that moves, incarnation tag included
+	Members []byte  // node ids, the leader of view 0 first; of MoveStart and MoveSucceed
+	Seal    LogSeal // of MoveSucceed
 }
 
 const moveVersion = 1
@@ -38,8 +39,8 @@ func DecodeMove(b []byte) (m Move, err error) {
 	if m.Kind == MoveSucceed {
 		m.Seal = LogSeal{Op: r.u64(), Identity: r.u128(), Timestamp: r.u64()}
 	}
-	if version != moveVersion || m.Kind < MoveStart || m.Kind > MoveSucceed ||
-		(len(m.Members) == 0) != (m.Kind == MoveCancel) || (m.Seal.Op == 0) != (m.Kind != MoveSucceed) || !distinct(m.Members) {
+	if version != moveVersion || m.Kind < MoveStart || m.Kind > MoveSettle ||
+		(len(m.Members) == 0) != (m.Kind == MoveCancel || m.Kind == MoveSettle) || (m.Seal.Op == 0) != (m.Kind != MoveSucceed) || !distinct(m.Members) {
 		r.fail()
 	}
 	return m, r.end()

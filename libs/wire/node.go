@@ -28,9 +28,9 @@ const (
 // that is logged. Layout: version:u8 = 1, change:u8, uuid:u128, id:u8, role:u8, epoch:u64, zone:str8, replica:str8,
 // service:str8.
 type Node struct {
-	UUID    U128   // of the data directory, never 0
-	ID      uint8  // 0..254, or NoNode
-	Role    Role   // at least one
+	UUID    U128  // of the data directory, never 0
+	ID      uint8 // 0..254, or NoNode
+	Role    Role  // at least one
 	Change  NodeChange
 	Epoch   uint64 // of the process: grows with each start
 	Zone    []byte // failure zone, may be empty

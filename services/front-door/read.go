@@ -65,6 +65,8 @@ func (s *Session) read() action {
 		return s.getGroups()
 	case wire.CmdSyncGroup:
 		return s.syncGroup()
+	case wire.CmdPlacement:
+		return s.placement()
 	case wire.CmdLogout, wire.CmdLogin, wire.CmdTokenLogin:
 		return s.empty() // session commands have an operation of their own; as a read they do nothing
 	}
@@ -101,7 +103,7 @@ func knownRead(code wire.Cmd) bool {
 		wire.CmdGetClient, wire.CmdGetClients, wire.CmdGetUser, wire.CmdGetUsers, wire.CmdGetTokens, wire.CmdPollMessages,
 		wire.CmdGetOffset, wire.CmdGetStream, wire.CmdGetStreams, wire.CmdGetTopic, wire.CmdGetTopics, wire.CmdGetGroup,
 		wire.CmdGetGroups, wire.CmdSyncGroup, wire.CmdLogout, wire.CmdLogin, wire.CmdTokenLogin,
-		wire.CmdAttachSession, wire.CmdGetPollRouting, wire.CmdGetOffsetRouting, wire.CmdRoutedPoll:
+		wire.CmdAttachSession, wire.CmdGetPollRouting, wire.CmdGetOffsetRouting, wire.CmdRoutedPoll, wire.CmdPlacement:
 		return true
 	}
 	return replicated(code)

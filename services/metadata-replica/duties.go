@@ -39,6 +39,11 @@ func (r *Replica) duties() {
 	defer keep.Stop()
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
+	watch := time.NewTicker(time.Second)
+	defer watch.Stop()
+	if r.config.Placement.Replicas == 0 {
+		watch.Stop()
+	}
 	wait := time.NewTimer(reconcileEvery)
 	defer wait.Stop()
 	for {
@@ -56,6 +61,8 @@ func (r *Replica) duties() {
 			r.engine.Do(r.keep)
 		case <-sweep.C:
 			r.engine.Do(r.sweep)
+		case <-watch.C:
+			r.engine.Do(r.watchNodes)
 		case <-wait.C:
 			wait.Reset(r.completeRevocations())
 		case <-r.Changed():

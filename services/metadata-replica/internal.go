@@ -21,6 +21,12 @@ func (r *Replica) ask(c *link.Call, p *loop.Proposal) bool {
 		return r.admitNode(c, p)
 	case link.InternalAlive:
 		r.nodeAlive(c)
+	case link.InternalCopied:
+		r.noteCopied(c)
+	case link.InternalSucceed:
+		return r.admitMoved(c, p)
+	case link.InternalPlacement:
+		return r.command(c, p)
 	default:
 		c.Refuse(wire.CodeInvalidCommand, link.ReasonNone)
 	}

@@ -9,6 +9,7 @@ type metrics struct {
 	down        prometheus.Gauge
 	copies      prometheus.Gauge
 	unavailable prometheus.Gauge
+	short       prometheus.Gauge
 	primary     prometheus.Gauge
 	view        prometheus.Gauge
 }
@@ -29,10 +30,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.down = gauge("nodes_down", "Registered nodes that give no sign of life, at the metadata primary.")
 	m.copies = gauge("copies_down", "Copies of partitions on nodes that give no sign of life, at the metadata primary.")
 	m.unavailable = gauge("partitions_unavailable", "Partitions of which most copies are on nodes that give no sign of life, at the metadata primary.")
+	m.short = gauge("partitions_short", "Partitions of which a member gives no sign of life, at the metadata primary: they have fewer copies than they should.")
 	m.primary = gauge("primary", "1 at the metadata primary; 0 elsewhere.")
 	m.view = gauge("view", "View of the metadata group in which this process last took or lost a role.")
 	m.role(true, 0) // until the group says otherwise: a group of one says nothing
-	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies, m.unavailable, m.primary, m.view)
+	reg.MustRegister(m.ops, m.damaged, m.nodes, m.down, m.copies, m.unavailable, m.short, m.primary, m.view)
 	return m
 }
 

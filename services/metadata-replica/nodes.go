@@ -34,13 +34,14 @@ type nodes struct {
 	since     uint64 // when this member began to lead, µs
 	heard     [256]uint64
 	leaving   [256]bool // an op that forgets the node is on its way, or was applied
+	missed    [256]bool // it was said that the node is down
 	load      load
 	shortage  shortage
 }
 
 // lead forgets what was known in an earlier term.
 func (n *nodes) lead(now uint64) {
-	n.since, n.heard, n.leaving, n.shortage = now, [256]uint64{}, [256]bool{}, shortage{}
+	n.since, n.heard, n.leaving, n.missed, n.shortage = now, [256]uint64{}, [256]bool{}, [256]bool{}, shortage{}
 }
 
 func (n *nodes) alive(id uint8, now uint64) bool {

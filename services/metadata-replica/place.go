@@ -35,6 +35,11 @@ func (l *load) count(t *metadata.Topic, by int) {
 	}
 	for _, p := range t.AllPartitions() {
 		l.add(p.Members(), by)
+		for _, id := range p.Target() { // they are on their way
+			if _, member := p.MemberIndex(id); !member {
+				l.hosts[id] += by
+			}
+		}
 	}
 }
 
@@ -96,14 +101,14 @@ func (n *nodes) place(v *metadata.View, staged [][]byte, count int, now uint64) 
 	return lists, 0
 }
 
-// candidates are the nodes that are up.
+// candidates are the nodes that are up and not drained.
 func (n *nodes) candidates(v *metadata.View, staged [][]byte, now uint64) (all []*candidate) {
 	pending := load{}
 	for _, members := range staged {
 		pending.add(members, 1)
 	}
 	for id, node := range v.Nodes() {
-		if node.Role&wire.RolePartition != 0 && n.alive(id, now) {
+		if node.Role&wire.RolePartition != 0 && n.alive(id, now) && !node.Draining {
 			all = append(all, &candidate{
 				id: id, zone: node.Zone, hosts: n.load.hosts[id] + pending.hosts[id], leads: n.load.leads[id] + pending.leads[id],
 			})

@@ -84,6 +84,7 @@ type Replica struct {
 	told      bool      // that it is the primary
 	silent    [256]bool // nodes that were told to be
 	nodes     nodes
+	copies    map[copyKey]copyState // of partitions that move
 	claims    claims
 	staged    []stagedOp        // ops that are not applied, in their order
 	pipelined map[wire.U128]int // how many of them are a client's
@@ -113,7 +114,7 @@ const logDir = "metadata"
 func Open(config Config, deps Deps) (*Replica, error) {
 	r := &Replica{
 		config: config, log: deps.Log, events: deps.Events, metrics: newMetrics(deps.Registry),
-		pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
+		copies: make(map[copyKey]copyState), pipelined: make(map[wire.U128]int), changed: make(chan struct{}),
 		unclaimed: make(map[wire.U128]uint64), stop: make(chan struct{}), fed: make(chan struct{}, 1), opened: time.Now(), primary: true,
 	}
 	if config.Feed {

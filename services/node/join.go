@@ -162,6 +162,14 @@ func (n *node) joinedAt() func() (uint64, bool) {
 // dial is the way to another process, nil while none is known.
 func (n *node) dial(node uint8) link.Service { return n.routes.to(node) }
 
+// ask makes a call to the primary of its group, once; nil where there is nobody else to ask.
+func (n *node) ask() func(*link.Call) {
+	if n.router == nil {
+		return nil
+	}
+	return n.router.Ask
+}
+
 // members are the nodes of the metadata group, and the place of this one.
 func (n *node) members() (nodes []uint8, self uint8) {
 	if n.cluster == nil {

@@ -33,10 +33,17 @@ func (r *Replica) Follow() {
 				r.reconcile(p, v)
 			}
 		}
+		for _, s := range v.Streams() {
+			for _, t := range s.Topics() {
+				r.moves.noteTopic(t)
+			}
+		}
+		r.sealedPartitions()
 	} else {
 		v.Changes(r.seen, func(older, newer *metadata.Topic) bool {
 			r.reconcileTopic(older, v)
 			r.reconcileTopic(newer, v)
+			r.moves.noteTopic(newer)
 			return true
 		})
 	}
@@ -57,6 +64,7 @@ func (r *Replica) reconcileTopic(t *metadata.Topic, v *metadata.View) {
 
 func (r *Replica) reconcile(p *Partition, v *metadata.View) {
 	_, _, known := v.PartitionByGroupID(p.id)
+	_, _, succeeded := v.Successor(p.id)
 	switch {
 	case known:
 		p.engine.Do(func() {
@@ -64,6 +72,7 @@ func (r *Replica) reconcile(p *Partition, v *metadata.View) {
 			p.dropDeletedGroups(v)
 			p.proposeTrim(segment.Retention{})
 		})
+	case succeeded: // what it has, the successor may need
 	case v.DeletedGroup(p.id):
 		p.engine.Do(func() { r.remove(p) })
 	default:

@@ -40,11 +40,14 @@ func (r *Replica) openEngines(deps Deps) error {
 		}
 		e.Fresh = r.renew
 		e.Loop.LostOps = r.gaveUp
-		e.Loop.Missing = func(c *link.Call) (*loop.Group, link.Reason) { return r.hostFor(e, c.Group), link.ReasonUnknownGroup }
+		e.Loop.Missing = func(c *link.Call) (*loop.Group, link.Reason) { return r.hostFor(e, c.Group), r.absent(c.Group) }
 		e.Loop.MissingPeer = func(group uint64) *loop.Group { return r.hostFor(e, group) }
 		r.engines = append(r.engines, e)
+		old := ancestors(recovered.Groups)
 		for g := range recovered.Groups {
-			r.recover(e, &recovered.Groups[g])
+			if !old[recovered.Groups[g].Group] {
+				r.recover(e, &recovered.Groups[g])
+			}
 		}
 		if recovered.Unsure {
 			r.hostLost(e, i, n)
@@ -55,6 +58,13 @@ func (r *Replica) openEngines(deps Deps) error {
 		})
 		if err != nil {
 			return fmt.Errorf("partition replica: loop %d: %w", i, err)
+		}
+		for g := range recovered.Groups {
+			if log := &recovered.Groups[g]; old[log.Group] && !log.Gone {
+				if err := e.Forget(log.Group); err != nil {
+					return fmt.Errorf("partition replica: loop %d: %w", i, err)
+				}
+			}
 		}
 		lostOps, cut = lostOps+recovered.TornOps, cut+recovered.Torn
 	}
@@ -112,6 +122,8 @@ func (r *Replica) recover(e *loop.Engine, g *journal.GroupLog) {
 	if err == nil {
 		p.offsets, p.recent = m.offsets, m.recent
 		p.settleIn(m.home)
+		p.heirs = m.heirs
+		p.sealed.Store(len(m.heirs) > 0)
 		p.log, _, err = segment.Open(r.fs, p.dir, r.options(p), m.segments)
 	}
 	if err != nil {
@@ -161,6 +173,8 @@ func (r *Replica) spec(id uint64) loop.Spec {
 	nodes := r.config.Roster
 	if _, part, ok := r.view().PartitionByGroupID(id); ok && part.Placed() {
 		nodes = part.Members()
+	} else if _, part, ok := r.view().Successor(id); ok {
+		nodes = part.Origin.Members()
 	}
 	if len(nodes) > 1 {
 		s.Members, s.Nodes, s.Self = uint8(len(nodes)), nodes, uint8(slices.Index(nodes, r.config.Node))
@@ -184,12 +198,39 @@ func (r *Replica) newPartition(e *loop.Engine, id uint64) *Partition {
 	return p
 }
 
-// homeDir is a directory of a partition: the first one, or that of a state that was installed.
+// homeDir is a directory of a partition: the first one, or that of a state that was installed. The low 20 bits of home
+// count those; the next 11 say how many incarnations ago the directory was made, by a group whose files its successors
+// go on with.
 func homeDir(id uint64, home uint32) string {
+	stream, topic, partition, tag := wire.SplitGroupID(id)
+	id = wire.GroupID(stream, topic, partition, (tag-uint16(home>>homeBits))&wire.MaxTag)
+	home &= 1<<homeBits - 1
 	if home == 0 {
 		return fmt.Sprintf("%s/%016x", groupsDir, id)
 	}
 	return fmt.Sprintf("%s/%016x.%d", groupsDir, id, home)
+}
+
+const homeBits = 20
+
+// ancestors are the groups whose files other recovered groups go on with. Their own logs count no more.
+func ancestors(groups []journal.GroupLog) map[uint64]bool {
+	all := map[uint64]bool{}
+	for i := range groups {
+		g := &groups[i]
+		if g.Gone || g.Image == nil {
+			continue
+		}
+		m, err := decodeImage(g.Image.State)
+		if err != nil {
+			continue
+		}
+		stream, topic, partition, tag := wire.SplitGroupID(g.Group)
+		for back := range uint16(m.home >> homeBits) {
+			all[wire.GroupID(stream, topic, partition, (tag-1-back)&wire.MaxTag)] = true
+		}
+	}
+	return all
 }
 
 func (r *Replica) options(p *Partition) segment.Options {
@@ -204,6 +245,9 @@ func (r *Replica) options(p *Partition) segment.Options {
 // consumer offsets: one policy rules the whole log of a partition, the stricter one.
 func (r *Replica) persisted(id uint64) bool {
 	t, _, ok := r.view().PartitionByGroupID(id)
+	if !ok {
+		t, _, ok = r.view().Successor(id)
+	}
 	return ok && (t.Settings.Persisted || t.Settings.OffsetsPersist)
 }
 
@@ -212,8 +256,12 @@ func (r *Replica) hostFor(e *loop.Engine, id uint64) *loop.Group {
 	if p := r.find(id); p != nil {
 		return p.group
 	}
-	_, part, ok := r.follower.View().PartitionByGroupID(id)
+	t, part, ok := r.follower.View().PartitionByGroupID(id)
 	if !ok || part.Placed() && !slices.Contains(part.Members(), r.config.Node) {
+		return nil
+	}
+	if part.Origin != nil { // it goes on from a state, or not at all
+		r.moves.note(slot{t.Stream, t.ID, part.ID})
 		return nil
 	}
 	lost := false

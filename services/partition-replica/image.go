@@ -3,6 +3,7 @@ package partitionreplica
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/whippet-mq/whippet/libs/journal"
 	"github.com/whippet-mq/whippet/libs/loop"
@@ -11,13 +12,14 @@ import (
 )
 
 // Image implements loop.Machine. Layout: length u32 and bytes of the segment state, the offset table, and,
-// unless nothing follows and it is 0, the number of the partition's directory u32, then the recent writes.
+// unless nothing follows and it is 0, the number of the partition's directory u32 (see homeDir), its highest bit set
+// when the members of the successor {count u8, node u8 each} of a sealed group follow, then the recent writes.
 func (p *Partition) Image() loop.Image {
 	p.Settle() // the image covers every applied op
 	cp := p.log.Checkpoint()
-	offsets, home, recent := p.offsets.appendTo(nil), p.home, p.remembered()
+	offsets, home, heirs, recent := p.offsets.appendTo(nil), p.home, p.heirs, p.remembered()
 	return loop.Image{Run: cp.Run, Encode: func(dst []byte) []byte {
-		return encodeImage(dst, &cp.State, offsets, home, recent)
+		return encodeImage(dst, &cp.State, offsets, home, heirs, recent)
 	}, Done: func(err error) {
 		p.runRemoval(p.log.Checkpointed(cp, err))
 		p.replica.fileFailed(p, err)
@@ -27,12 +29,21 @@ func (p *Partition) Image() loop.Image {
 	}}
 }
 
-func encodeImage(dst []byte, st *segment.State, offsets []byte, home uint32, recent []byte) []byte {
+// homeHeirs says that a directory's number is followed by heirs.
+const homeHeirs = 1 << 31
+
+func encodeImage(dst []byte, st *segment.State, offsets []byte, home uint32, heirs, recent []byte) []byte {
+	if len(heirs) > 0 {
+		home |= homeHeirs
+	}
 	at := len(dst)
 	dst = st.Append(append(dst, 0, 0, 0, 0))
 	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	if dst = append(dst, offsets...); home > 0 || len(recent) > 0 {
 		dst = binary.LittleEndian.AppendUint32(dst, home)
+	}
+	if len(heirs) > 0 {
+		dst = append(append(dst, byte(len(heirs))), heirs...)
 	}
 	return append(dst, recent...)
 }
@@ -44,6 +55,7 @@ type image struct {
 	segments segment.State
 	offsets  *offsets
 	home     uint32
+	heirs    []byte
 	recent   recent
 }
 
@@ -63,6 +75,13 @@ func decodeImage(b []byte) (m image, err error) {
 	}
 	if len(b) >= 4 {
 		m.home, b = binary.LittleEndian.Uint32(b), b[4:]
+	}
+	if m.home&homeHeirs != 0 {
+		if m.home &^= homeHeirs; len(b) == 0 || len(b) < 1+int(b[0]) {
+			return image{}, errShortImage
+		}
+		n := 1 + int(b[0])
+		m.heirs, b = slices.Clone(b[1:n]), b[n:]
 	}
 	if err = m.recent.decode(b); err != nil {
 		return image{}, err

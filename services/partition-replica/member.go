@@ -97,6 +97,10 @@ func (p *Partition) count(leads bool, view uint32) {
 // before its group was asked: others may have it under a later primary. Neither does a primary answer that is
 // below what the caller has shown before (design-arguments.md 14): it is deposed and has not heard of it.
 func (r *Replica) serves(p *Partition, c *link.Call) bool {
+	if p == nil && r.absent(c.Group) == link.ReasonViewChange {
+		c.Refuse(wire.CodeTransientNotAccepted, link.ReasonViewChange)
+		return false
+	}
 	if p == nil {
 		if id := c.Group; r.shared(id) {
 			e := r.Engine(id)
@@ -111,6 +115,8 @@ func (r *Replica) serves(p *Partition, c *link.Call) bool {
 	switch {
 	case !ok:
 		c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
+	case p.sealed.Load(): // its successor has what comes behind
+		ok, why = false, link.ReasonViewChange
 	case p.group.Nodes() != nil && view < c.Floor.View: // a later primary has answered
 		ok, why = false, link.ReasonNotPrimary
 		c.View, c.Primary = view, wire.NoPrimary
@@ -124,6 +130,14 @@ func (r *Replica) serves(p *Partition, c *link.Call) bool {
 		c.Refuse(wire.CodeTransientNotAccepted, why)
 	}
 	return ok
+}
+
+// absent says why a group is not here although it may belong here: its state is on its way, or nobody knows of it.
+func (r *Replica) absent(id uint64) link.Reason {
+	if _, part, ok := r.follower.View().PartitionByGroupID(id); ok && part.Origin != nil {
+		return link.ReasonViewChange
+	}
+	return link.ReasonUnknownGroup
 }
 
 // shared reports whether a group the metadata knows has members besides this process.

@@ -543,7 +543,7 @@ func TestDeletedWhileFetched(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := next.unpack(o.State); err != nil || next.log.Next() != 1 {
+	if err := next.unpack(o.State, (&stage{dir: next.dir}).path()); err != nil || next.log.Next() != 1 {
 		t.Fatal(err, next.log.Next())
 	}
 	p.engine.Do(func() { m.remove(p) })

@@ -40,6 +40,13 @@ type Partition struct {
 	asked   int
 	mending atomic.Bool
 
+	// Of a sealed group: who goes on, and that it is sealed, for readers. copies is what nodes said that are to
+	// go on.
+	heirs     []byte
+	copies    map[uint8]copyReport
+	sealed    atomic.Bool
+	reporting atomic.Bool // the metadata is being told
+
 	leading bool   // as counted
 	view    uint32 // of the last role
 
@@ -59,7 +66,7 @@ type stagedOp struct {
 // after it is stamped after it too.
 func (p *Partition) Blocked() bool {
 	p.followMetadata()
-	return p.closed() == nil && (p.resetting != 0 || p.wantedGeneration() > p.log.Generation())
+	return p.closed() == nil && !p.sealed.Load() && (p.resetting != 0 || p.wantedGeneration() > p.log.Generation())
 }
 
 // closed is the damage for which a partition takes nothing any more. With other members it goes on: what can not
@@ -155,6 +162,8 @@ func (p *Partition) Apply(h *wire.PrepareHeader, body []byte, c *link.Call) {
 		p.applyPurge(h, body)
 	case wire.OpTruncatePartition:
 		p.applyTrim(body)
+	case wire.OpSealPartition:
+		p.applySeal(body)
 	}
 }
 

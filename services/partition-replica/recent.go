@@ -128,9 +128,9 @@ func (r *recent) cut(op uint64) {
 }
 
 // remembered is the recent writes as a checkpoint keeps them, so that a member recognises repeats although
-// the log below is gone. A group of one has no use for that: its front-door ends with it.
+// the log below is gone. A process that stands alone has no use for that: its front-door ends with it.
 func (p *Partition) remembered() []byte {
-	if p.group == nil || p.group.Nodes() == nil {
+	if p.group == nil || p.replica.config.Engine.Peers == nil {
 		return nil
 	}
 	return p.recent.appendTo(nil, p.group.Applied())

@@ -31,8 +31,12 @@ type Config struct {
 	// partitions the node may have had data that is lost. False while it is not known; then nothing is hosted
 	// anew. Nil: a lost disk is a new node.
 	Joined func() (revision uint64, known bool)
-	// Dial is the way to another node of the roster.
-	Dial            func(node uint8) link.Service
+	// Dial is the way to another node.
+	Dial func(node uint8) link.Service
+	// Ask makes a call to the primary of its group, once, and returns with the answer.
+	Ask             func(*link.Call)
+	MoveRate        int64         // bytes a second that copies of moving partitions take together, 0: no bound
+	MovesAtOnce     int           // copies of moving partitions at once
 	Loops           int           // event loops for a new data directory
 	MaxPoll         int           // bytes of a poll reply, at least one batch
 	MaxFrame        int           // bytes of the largest frame, part of the size retention floor
@@ -90,6 +94,7 @@ type Replica struct {
 	transfers *transfer.Exchange // nil where every group has one member
 	held      duty               // a DeleteSegments waits for consumers to pass its segments
 	owing     duty               // auto-commits wait for room in the log
+	moves     *moves
 
 	mu         sync.RWMutex
 	partitions map[uint64]*Partition
@@ -113,6 +118,10 @@ func Open(config Config, deps Deps) (*Replica, error) {
 		partitions: make(map[uint64]*Partition), stop: make(chan struct{}),
 	}
 	r.space.fs, r.space.again = deps.FS, make(chan struct{}, 1)
+	r.moves = newMoves(r, deps.Registry)
+	if err := deps.FS.RemoveAll(copiesDir); err != nil {
+		return nil, fmt.Errorf("partition replica: %w", err)
+	}
 	for _, dir := range []string{groupsDir, trashDir} {
 		if err := deps.FS.MkdirAll(dir); err != nil {
 			return nil, fmt.Errorf("partition replica: %w", err)
@@ -147,12 +156,14 @@ func (r *Replica) Start() {
 	if r.config.Engine.Peers != nil {
 		r.metrics.unsettled.Set(float64(len(r.partitions) + 1)) // until they were looked at
 		r.gone.Go(r.watchGroups)
+		r.gone.Go(r.moves.watch)
 	}
 }
 
 // Close finishes what is admitted, writes a checkpoint and gives everything back.
 func (r *Replica) Close(limit time.Duration) error {
 	close(r.stop)
+	r.moves.close()
 	r.gone.Wait()
 	if r.transfers != nil {
 		r.transfers.Close()
@@ -194,13 +205,15 @@ func (r *Replica) Engine(group uint64) *loop.Engine {
 	return r.engines[LoopOf(group, len(r.engines))]
 }
 
-// LoopOf is the number of the loop, of so many, that owns a group.
+// LoopOf is the number of the loop, of so many, that owns a group. All incarnations of a partition belong to one
+// loop: a group and its successor change places in one turn.
 func LoopOf(group uint64, loops int) int {
 	if loops == 1 {
 		return 0
 	}
 	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], group)
+	stream, topic, partition, _ := wire.SplitGroupID(group)
+	binary.LittleEndian.PutUint64(b[:], wire.GroupID(stream, topic, partition, 0))
 	return int(wire.Hash64(b[:]) % uint64(loops))
 }
 
@@ -249,6 +262,10 @@ func (r *Replica) answer(e *loop.Engine, c *link.Call) {
 		r.answerInFlight(e, c)
 	case link.InternalViews:
 		r.answerViews(e, c)
+	case link.InternalCopied:
+		r.noteCopied(e, c)
+	case link.InternalBegun:
+		r.answerBegun(e, c)
 	}
 }
 

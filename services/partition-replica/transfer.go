@@ -35,29 +35,43 @@ func (r *Replica) openTransfers() {
 	}
 }
 
-// offer is the state of a partition for another member of its group.
+// mayHave reports whether a node may have the state of a partition: a member, or one of the successor that is or is to
+// be.
+func (r *Replica) mayHave(p *Partition, node uint8) bool {
+	v := r.follower.View()
+	if slices.Contains(p.group.Nodes(), node) {
+		return true
+	}
+	if _, part, ok := v.PartitionByGroupID(p.id); ok && (slices.Contains(part.Target(), node) || slices.Contains(part.Members(), node)) {
+		return true
+	}
+	_, part, ok := v.Successor(p.id)
+	return ok && slices.Contains(part.Members(), node)
+}
+
+// offer is the state of a partition for another member of its group, or of its successor.
 func (r *Replica) offer(group uint64, node uint8) (*transfer.Offer, uint8) {
 	p := r.find(group)
-	if p == nil || !slices.Contains(p.group.Nodes(), node) {
+	if p == nil || !r.mayHave(p, node) {
 		return nil, 0
 	}
 	var cp *segment.Checkpoint
-	var offsets, recent []byte
+	var offsets, heirs, recent []byte
 	o := &transfer.Offer{}
 	p.engine.Wait(func() {
 		if o.Head = p.group.Last(); o.Head.Op > 0 && p.fence.Load() == nil && r.find(group) == p {
 			p.Settle()
-			cp, offsets, recent = p.log.Checkpoint(), p.offsets.appendTo(nil), p.remembered()
+			cp, offsets, heirs, recent = p.log.Checkpoint(), p.offsets.appendTo(nil), p.heirs, p.remembered()
 		}
 	})
 	if cp == nil {
 		return nil, 0 // nothing is committed, or what is can not be read
 	}
-	if err := cp.Run(); err != nil {
+	if err := cp.Write(); err != nil {
 		r.log.Warn("state of a partition can not be offered", "group", group, "node", node, "error", err)
 		return nil, 0
 	}
-	o.State = encodeImage(nil, &cp.State, offsets, 0, recent)
+	o.State = encodeImage(nil, &cp.State, offsets, 0, heirs, recent)
 	for i := range cp.State.Segments {
 		s := &cp.State.Segments[i]
 		o.Files = append(o.Files, transfer.File{Base: s.Base, Len: s.Length, Hash: s.Hash, ReaderAt: cp.File(i)})
@@ -77,7 +91,7 @@ func (r *Replica) fetch(p *Partition, node uint8, above uint64) {
 	}
 	r.transfers.Fetch(want, func(fetched *transfer.Fetched, err error) error {
 		if err == nil {
-			err = next.unpack(fetched.State)
+			err = next.unpack(fetched.State, (&stage{dir: next.dir}).path())
 		}
 		if err != nil {
 			r.metrics.transfersFailed.Inc()
@@ -155,7 +169,7 @@ func (s *staging) Write(b []byte) (int, error) {
 func (s *staging) Close() error { return errors.Join(s.Sync(), s.File.Close()) }
 
 // unpack makes a received state a log that could be this partition's: every batch of it is verified.
-func (p *Partition) unpack(state []byte) error {
+func (p *Partition) unpack(state []byte, received string) error {
 	fs := p.replica.fs
 	m, err := decodeImage(state)
 	if err != nil {
@@ -164,7 +178,7 @@ func (p *Partition) unpack(state []byte) error {
 	st := m.segments
 	life := segment.Dir(p.dir, st.Generation)
 	if len(st.Segments) > 0 {
-		if err := fs.Rename((&stage{dir: p.dir}).path(), life); err != nil {
+		if err := fs.Rename(received, life); err != nil {
 			return err
 		}
 		for _, dir := range []string{life, p.dir, groupsDir} {
@@ -180,7 +194,8 @@ func (p *Partition) unpack(state []byte) error {
 	case len(report.Damage) > 0:
 		return report.Damage[0]
 	}
-	p.log, p.offsets, p.recent = log, m.offsets, m.recent
+	p.log, p.offsets, p.recent, p.heirs = log, m.offsets, m.recent, m.heirs
+	p.sealed.Store(len(m.heirs) > 0)
 	return p.log.Settle()
 }
 
@@ -199,6 +214,11 @@ func (p *Partition) replace(next *Partition) error {
 	_ = p.log.Close() // readers of its views keep their files
 	r.log.Info("state of a partition is installed", "group", p.id, "end", next.log.Next())
 	return nil
+}
+
+// livesIn has the partition go on with the files of an incarnation before.
+func (p *Partition) livesIn(old *Partition) {
+	p.settleIn(old.home + 1<<homeBits)
 }
 
 // settleIn gives the partition its directory: each state that was installed has one of its own.
