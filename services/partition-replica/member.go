@@ -111,7 +111,7 @@ func (r *Replica) serves(p *Partition, c *link.Call) bool {
 		return true
 	}
 	view := p.group.View() // before: a view that begins meanwhile is not the one that serves
-	ok, why := p.group.Serves(loop.Ticks(), r.config.Engine.Echoes)
+	ok, why := p.group.Serves(p.engine.Tick(), r.config.Engine.Echoes)
 	switch {
 	case !ok:
 		c.View, c.Primary = p.group.View(), p.group.LeaderIndex()
