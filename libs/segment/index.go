@@ -301,5 +301,5 @@ func (x *extent) walk(ix *index) error {
 }
 
 func (x *extent) damage(pos int64, reason string, err error) *Damage {
-	return &Damage{Path: x.seg.path, Segment: x.seg.base, Pos: pos, Reason: reason, Err: err}
+	return &Damage{Path: x.seg.path(), Segment: x.seg.base, Pos: pos, Reason: reason, Err: err}
 }

@@ -190,6 +190,13 @@ func (l *Log) Time() uint64 { return l.time }
 // Generation is the purge generation.
 func (l *Log) Generation() uint64 { return l.generation }
 
+// Rest gives back the room appends needed, of a log that has fallen idle.
+func (l *Log) Rest() {
+	if l.head == len(l.pending) {
+		l.pending, l.head = nil, 0
+	}
+}
+
 // Stats of the committed log and of what waits in memory.
 type Stats struct {
 	Generation  uint64

@@ -30,7 +30,7 @@ func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
 	}
 	opt = opt.withDefaults()
 	l := &Log{fs: fs, dir: dir, opt: opt, generation: st.Generation, start: st.Start, commit: st.Next, next: st.Next, time: st.Time, timeFrom: st.Time}
-	l.life = &life{fs: fs, files: opt.Files, dir: lifeDir(dir, st.Generation)}
+	l.life = &life{fs: fs, files: opt.Files, parent: dir, number: st.Generation}
 	l.origin.generation, l.origin.start = st.Generation, st.Start
 	for i := range st.Segments {
 		s := &st.Segments[i]
@@ -63,7 +63,7 @@ func Open(fs vfs.FS, dir string, opt Options, st State) (*Log, Report, error) {
 // that says nothing about the data.
 func (x *extent) check(newest bool) (*Damage, error) {
 	fs := x.seg.life.fs
-	e, err := fs.Stat(x.seg.path)
+	e, err := fs.Stat(x.seg.path())
 	switch {
 	case vfs.IsNotExist(err):
 		return x.damage(0, "file is missing", err), nil
@@ -99,7 +99,7 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 		defer l.life.files.forget(seg)
 	}
 	if seg == nil || at.Segment != seg.base || at.Pos != pos || at.Len <= InlineLimit || at.Len > maxBatch {
-		return &Damage{Path: l.life.dir, Segment: at.Segment, Pos: at.Pos,
+		return &Damage{Path: l.life.dir(), Segment: at.Segment, Pos: at.Pos,
 			Reason: fmt.Sprintf("op %d, offset %d, is recorded there; the log does not lead to it", op, l.next)}
 	}
 	x := extent{seg: seg, length: at.Pos + at.Len, next: ^uint64(0)}
@@ -122,7 +122,7 @@ func (l *Log) Restore(at Location, op uint64, verify bool) error {
 		if err := wire.VerifyBatch(b); err != nil {
 			return x.damage(pos, fmt.Sprintf("op %d does not verify", op), err)
 		}
-	} else if e, err := l.fs.Stat(seg.path); err != nil || e.Size < at.Pos+at.Len {
+	} else if e, err := l.fs.Stat(seg.path()); err != nil || e.Size < at.Pos+at.Len {
 		return x.damage(pos, fmt.Sprintf("op %d: file is too short", op), err)
 	}
 	if pos == 0 {
@@ -160,7 +160,7 @@ func (l *Log) Settle() error {
 
 // holds reports whether the damaged segment is still part of the log.
 func (l *Log) holds(d *Damage) bool {
-	if path.Dir(d.Path) != l.life.dir {
+	if path.Dir(d.Path) != l.life.dir() {
 		return false
 	}
 	return d.Segment >= l.start && d.Segment < l.commit
@@ -182,14 +182,14 @@ func (l *Log) leftovers() error {
 		}
 	}
 	if l.generation == l.origin.generation {
-		files, err := l.fs.ReadDir(l.life.dir)
+		files, err := l.fs.ReadDir(l.life.dir())
 		if err != nil && !vfs.IsNotExist(err) {
 			return err
 		}
 		for _, e := range files {
 			name := strings.TrimSuffix(strings.TrimSuffix(e.Name, ".log"), ".index")
 			if base, err := strconv.ParseUint(name, 10, 64); err == nil && base < l.origin.start {
-				r.names = append(r.names, path.Join(l.life.dir, e.Name))
+				r.names = append(r.names, path.Join(l.life.dir(), e.Name))
 			}
 		}
 	}

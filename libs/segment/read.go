@@ -268,5 +268,5 @@ func (x *extent) readError(pos int64, err error) error {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return x.damage(pos, "file is too short", err)
 	}
-	return fmt.Errorf("segment %s: read at %d: %w", x.seg.path, pos, err)
+	return fmt.Errorf("segment %s: read at %d: %w", x.seg.path(), pos, err)
 }

@@ -101,10 +101,10 @@ func (l *Log) Purge(generation uint64) {
 		return
 	}
 	r := l.removal()
-	r.closed, r.life, r.names = l.segments(), l.life, []string{l.life.dir}
+	r.closed, r.life, r.names = l.segments(), l.life, []string{l.life.dir()}
 	l.condemned = append(l.condemned, r)
 	l.generation = generation
-	l.life = &life{fs: l.fs, files: l.opt.Files, dir: lifeDir(l.dir, generation)}
+	l.life = &life{fs: l.fs, files: l.opt.Files, parent: l.dir, number: generation}
 	l.sealed, l.active, l.pending, l.head, l.memory = nil, extent{}, nil, 0, tail{}
 	l.last, l.lastLen = nil, 0
 	l.start, l.commit, l.next, l.time, l.timeFrom = 0, 0, 0, 0, 0

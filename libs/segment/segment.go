@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,12 +17,16 @@ import (
 type life struct {
 	fs     vfs.FS
 	files  *Files
-	dir    string
+	parent string      // of the partition
+	number uint64      // generation
 	rooted atomic.Bool // the directory's own name and those above it are durable
 
 	ending sync.RWMutex // held for writing to end the life, for reading while a name in it is used
 	ended  atomic.Bool
 }
+
+// dir is the directory. Names are made when they are needed: ten thousand idle partitions need none.
+func (l *life) dir() string { return lifeDir(l.parent, l.number) }
 
 // end makes every segment of the life gone; its directory can be moved away afterwards.
 func (l *life) end() {
@@ -52,7 +57,6 @@ func lifeDir(dir string, generation uint64) string {
 type segment struct {
 	life *life
 	base uint64 // offset of its first message
-	path string // of the .log file
 
 	opening sync.Mutex // serializes open, create and rename of the name
 	gone    atomic.Bool
@@ -72,11 +76,14 @@ type segment struct {
 }
 
 func newSegment(l *life, base uint64) *segment {
-	return &segment{life: l, base: base, path: path.Join(l.dir, FileName(base))}
+	return &segment{life: l, base: base}
 }
 
+// path is the .log file.
+func (s *segment) path() string { return path.Join(s.life.dir(), FileName(s.base)) }
+
 func (s *segment) indexPath() string {
-	return s.path[:len(s.path)-len(".log")] + ".index"
+	return strings.TrimSuffix(s.path(), ".log") + ".index"
 }
 
 func (s *segment) isGone() bool { return s.gone.Load() || s.life.ended.Load() }
@@ -101,7 +108,7 @@ func (s *segment) use(create bool) (vfs.File, error) {
 	if s.isGone() {
 		return nil, ErrTrimmed
 	}
-	f, err := s.life.fs.Open(s.path)
+	f, err := s.life.fs.Open(s.path())
 	if create && vfs.IsNotExist(err) {
 		f, err = s.create()
 	}
@@ -114,13 +121,13 @@ func (s *segment) use(create bool) (vfs.File, error) {
 
 func (s *segment) create() (vfs.File, error) {
 	c := s.life.fs
-	if err := c.MkdirAll(s.life.dir); err != nil {
+	if err := c.MkdirAll(s.life.dir()); err != nil {
 		return nil, err
 	}
 	s.named.Store(false)
-	f, err := c.Create(s.path)
+	f, err := c.Create(s.path())
 	if errors.Is(err, fs.ErrExist) {
-		return c.Open(s.path) // an append that was cut had begun the same file
+		return c.Open(s.path()) // an append that was cut had begun the same file
 	}
 	return f, err
 }
@@ -232,7 +239,7 @@ func (s *segment) syncName() error {
 	if s.named.Load() {
 		return nil
 	}
-	fs, dir := s.life.fs, s.life.dir
+	fs, dir := s.life.fs, s.life.dir()
 	if err := fs.SyncDir(dir); err != nil {
 		return err
 	}
@@ -258,7 +265,7 @@ func (s *segment) remove(rename func(from string) error) error {
 	defer s.opening.Unlock()
 	s.gone.Store(true)
 	s.life.files.forget(s)
-	for _, p := range [...]string{s.path, s.indexPath()} {
+	for _, p := range [...]string{s.path(), s.indexPath()} {
 		if err := rename(p); err != nil && !vfs.IsNotExist(err) {
 			return err
 		}

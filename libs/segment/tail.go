@@ -1,7 +1,7 @@
 package segment
 
 const (
-	firstChunk = 4 << 10
+	firstChunk = 512
 	fullChunk  = 256 << 10
 )
 
