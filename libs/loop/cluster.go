@@ -57,6 +57,7 @@ func (e *Engine) join(g *Group, s *Spec, b vsr.Boot) {
 	g.core = vsr.New(s.group(), vsr.Limits{Pipeline: e.options.Limits.Pipeline}, b)
 	e.Loop.clustered = append(e.Loop.clustered, g)
 	e.Loop.observe(g)
+	e.Loop.heat(g)
 	e.Loop.schedule(g, e.Tick())
 	g.Machine.Role(g.core.Primary(), b.View)
 }

@@ -198,6 +198,7 @@ func (l *Loop) place(g *Group, h *wire.PrepareHeader, b body) bool {
 
 // enter puts a staged prepare into the tail and into this turn's round, which it returns.
 func (l *Loop) enter(g *Group, h *wire.PrepareHeader, b body, c *link.Call, staged Staged) *batch {
+	l.heat(g)
 	g.tail.push(entry{header: *h, frame: b.frame, bytes: b.bytes, call: c, floor: l.reached})
 	if b.frame != nil {
 		b.frame.Freeze()

@@ -27,6 +27,7 @@ type Group struct {
 	peers   *peering // nil: a group of one
 
 	touched, settle, dirty bool
+	warm                   uint8 // ticks until it counts as idle; 0: it does
 }
 
 // damage is what a restart could not read of a group. Checkpoints must not take it for the group.
@@ -44,6 +45,17 @@ func (g *Group) refuseQueue(why link.Reason) {
 	g.queue = nil
 }
 
+// rest gives back the buffers of an idle group. False: it is not idle yet.
+func (g *Group) rest() bool {
+	if g.tail.count > 0 || len(g.queue) > 0 {
+		return false
+	}
+	g.tail.ring, g.queue = nil, nil
+	g.core.Trim()
+	g.Machine.Rest()
+	return true
+}
+
 // Applied is the highest applied op.
 func (g *Group) Applied() uint64 { return g.tail.first - 1 }
 
@@ -59,7 +71,7 @@ type entry struct {
 func (e *entry) body() []byte { return e.bytes[wire.HeaderSize:] }
 
 // tail holds the entries of ops first, first+1, … in a ring that grows with the pipeline and is
-// given back when the group falls idle: an idle group owns no buffer.
+// given back when the group falls idle (rest): an idle group owns no buffer.
 type tail struct {
 	ring  []entry
 	first uint64 // op of the oldest entry; the next op when empty

@@ -50,6 +50,7 @@ func (m *ledger) Apply(h *wire.PrepareHeader, body []byte, _ *link.Call) {
 func (m *ledger) Settle()                 {}
 func (m *ledger) Work(uint64, bool) *Work { return nil }
 func (m *ledger) Pending() bool           { return false }
+func (m *ledger) Rest()                   {}
 func (m *ledger) Ready() error {
 	if m.broken {
 		return errBroken

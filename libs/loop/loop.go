@@ -91,6 +91,7 @@ type Loop struct {
 	touched  []*Group // admitted or completed something this turn
 	settling []*Group
 	dirty    []*Group // may have file work
+	warm     []*Group // have buffers that are given back when they are idle
 	finished []finished
 	failing  []*Group // with a failed round; restarted when no round is in flight
 	lost     bool     // the journal failed for good

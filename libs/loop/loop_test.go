@@ -70,6 +70,7 @@ func (m *fakeMachine) Apply(_ *wire.PrepareHeader, body []byte, c *link.Call) {
 func (m *fakeMachine) Settle()                                                          { m.visible = len(m.applied) }
 func (m *fakeMachine) Work(uint64, bool) *Work                                          { return nil }
 func (m *fakeMachine) Pending() bool                                                    { return false }
+func (m *fakeMachine) Rest()                                                            {}
 func (m *fakeMachine) Replay(*wire.PrepareHeader, []byte, journal.Location, bool) error { return nil }
 func (m *fakeMachine) Ready() error                                                     { return nil }
 func (m *fakeMachine) Image() Image                                                     { return Image{} }

@@ -84,6 +84,8 @@ type Machine interface {
 	Work(now uint64, force bool) *Work
 	// Pending reports whether Work has or will have something to do.
 	Pending() bool
+	// Rest gives back what only a machine with ops in flight needs: for a while there were none.
+	Rest()
 	// Replay takes a prepare of the log at restart, before any other call: its body, or the place
 	// At where it stands. verify asks to check a body on disk in full. The error says why the
 	// prepare is not usable. Committed prepares are applied right after, others may be unstaged.

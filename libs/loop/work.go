@@ -1,6 +1,10 @@
 package loop
 
-import "github.com/whippet-mq/whippet/libs/wire"
+import (
+	"slices"
+
+	"github.com/whippet-mq/whippet/libs/wire"
+)
 
 const refusedClosing = wire.CodeTransientNotAccepted
 
@@ -26,10 +30,38 @@ func (l *Loop) Tick() {
 	}
 	clear(l.dirty[len(keep):])
 	l.dirty = keep
+	l.cool()
 	if l.Ticked != nil {
 		l.Ticked()
 	}
 	l.conclude()
+}
+
+// idleTicks is how many ticks a group keeps its buffers after its last op: a group that somebody uses does not
+// make them anew for each op.
+const idleTicks = 4
+
+// heat notes that the group has buffers.
+func (l *Loop) heat(g *Group) {
+	if g.warm == 0 {
+		l.warm = append(l.warm, g)
+	}
+	g.warm = idleTicks
+}
+
+// cool takes the buffers of groups that have fallen idle.
+func (l *Loop) cool() {
+	l.warm = slices.DeleteFunc(l.warm, func(g *Group) bool {
+		if g.warm > 1 {
+			g.warm--
+			return false
+		}
+		if g.gone || g.rest() {
+			g.warm = 0
+			return true
+		}
+		return false
+	})
 }
 
 func (l *Loop) work(g *Group, force bool) {

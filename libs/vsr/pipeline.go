@@ -11,13 +11,15 @@ type slot struct {
 }
 
 // pipeline holds the ops low..head in a ring of a power of two that grows on demand. low is the commit
-// point, whose header the chain and a view-change suffix need; 0 is the empty log.
+// point, whose header the chain and a view-change suffix need; 0 is the empty log. At rest the ring holds
+// that one header.
 type pipeline struct {
 	ring []slot
 	low  uint64
 	head uint64
 }
 
+// minRing is the size of a ring that grows.
 const minRing = 4
 
 func (p *pipeline) at(op uint64) *slot { return &p.ring[op&uint64(len(p.ring)-1)] }
@@ -46,7 +48,7 @@ func (p *pipeline) push() *slot {
 
 // begin makes the log start behind h.
 func (p *pipeline) begin(h *wire.PrepareHeader) {
-	*p = pipeline{ring: make([]slot, minRing), low: h.Op, head: h.Op}
+	*p = pipeline{ring: make([]slot, 1), low: h.Op, head: h.Op}
 	p.at(h.Op).header = *h
 }
 
@@ -62,10 +64,13 @@ func (p *pipeline) resize(n int) {
 	}
 }
 
-// trim gives back memory beyond a small ring when only the commit point is held.
+// trim gives back the memory beyond the commit point when nothing else is held.
 func (p *pipeline) trim() {
-	if p.low == p.head && len(p.ring) > minRing {
-		p.resize(minRing)
+	switch {
+	case p.head == 0:
+		p.ring = nil
+	case p.low == p.head && len(p.ring) > 1:
+		p.resize(1)
 	}
 }
 

@@ -103,8 +103,8 @@ func (r *Replica) load(b Boot) {
 	if len(b.Tail) == 0 { // damaged on disk: the chain goes on from an unknown parent
 		b.Tail = []wire.PrepareHeader{wire.BlankPrepare(b.Head)}
 	}
-	size := minRing
-	for size < len(b.Tail)+1 {
+	size := 1
+	for size < len(b.Tail) {
 		size *= 2
 	}
 	r.tail = pipeline{ring: make([]slot, size), low: b.Head - uint64(len(b.Tail)) + 1, head: b.Head}

@@ -159,6 +159,9 @@ func (r *Replica) Work(uint64, bool) *loop.Work { return nil }
 // Pending implements loop.Machine.
 func (r *Replica) Pending() bool { return false }
 
+// Rest implements loop.Machine.
+func (r *Replica) Rest() {}
+
 // Replay implements loop.Machine.
 func (r *Replica) Replay(h *wire.PrepareHeader, body []byte, _ journal.Location, _ bool) error {
 	_, err := r.Stage(h, body)

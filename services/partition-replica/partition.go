@@ -192,6 +192,14 @@ func (p *Partition) fact() link.Fact {
 // Pending implements loop.Machine.
 func (p *Partition) Pending() bool { return p.log.Stats().Unflushed > 0 }
 
+// Rest implements loop.Machine.
+func (p *Partition) Rest() {
+	if len(p.staged) == 0 {
+		p.staged = nil
+	}
+	p.log.Rest()
+}
+
 // Work implements loop.Machine: committed small batches are copied to their segment.
 func (p *Partition) Work(now uint64, force bool) *loop.Work {
 	f := p.log.FlushPlan(int64(now)*1000, force)
