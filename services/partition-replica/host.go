@@ -191,7 +191,7 @@ func asDamage(p *Partition, err error) *segment.Damage {
 }
 
 func (r *Replica) newPartition(e *loop.Engine, id uint64) *Partition {
-	p := &Partition{replica: r, engine: e, id: id, offsets: newOffsets()}
+	p := &Partition{replica: r, engine: e, id: id, offsets: &offsets{}}
 	p.stream, p.topic, p.number, _ = wire.SplitGroupID(id)
 	p.settleIn(0)
 	p.propose = p.proposeAutoCommits

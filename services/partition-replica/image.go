@@ -61,7 +61,7 @@ type image struct {
 
 func decodeImage(b []byte) (m image, err error) {
 	if len(b) == 0 {
-		return image{offsets: newOffsets()}, nil
+		return image{offsets: &offsets{}}, nil
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
 		return image{}, errShortImage

@@ -46,8 +46,12 @@ type polledMark struct {
 	offset uint64
 }
 
-func newOffsets() *offsets {
-	return &offsets{stored: map[offsetKey]uint64{}, ahead: map[offsetKey]promise{}, polled: map[uint32]polledMark{}}
+// put sets an entry of a map that has no memory before its first one.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // get returns the replicated offset.
@@ -83,7 +87,7 @@ func (o *offsets) advance(k offsetKey, offset, generation uint64) bool {
 	if a, ok := o.ahead[k]; ok && a.offset >= offset {
 		return false
 	}
-	o.ahead[k] = promise{offset: offset}
+	put(&o.ahead, k, promise{offset: offset})
 	return true
 }
 
@@ -132,7 +136,7 @@ func (o *offsets) set(k offsetKey, offset uint64, raise bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if v, ok := o.stored[k]; !raise || !ok || offset > v {
-		o.stored[k] = offset
+		put(&o.stored, k, offset)
 	}
 	if a, ok := o.ahead[k]; ok && (!raise || a.offset <= offset) {
 		delete(o.ahead, k)
@@ -198,7 +202,7 @@ func (o *offsets) mark(group uint32, client wire.U128, offset uint64) {
 	if m, ok := o.polled[group]; ok && m.client == client && m.offset >= offset {
 		return
 	}
-	o.polled[group] = polledMark{client, offset}
+	put(&o.polled, group, polledMark{client, offset})
 }
 
 // inFlight reports whether client was given messages of the group that are not committed.
@@ -278,9 +282,9 @@ func decodeOffsets(b []byte) (*offsets, []byte, error) {
 	if n > len(b)/storedOffsetSize {
 		return nil, nil, errShortOffsets
 	}
-	o := newOffsets()
+	o := &offsets{}
 	for range n {
-		o.stored[offsetKey{wire.ConsumerKind(b[0]), le.Uint32(b[1:])}] = le.Uint64(b[5:])
+		put(&o.stored, offsetKey{wire.ConsumerKind(b[0]), le.Uint32(b[1:])}, le.Uint64(b[5:]))
 		b = b[storedOffsetSize:]
 	}
 	return o, b, nil

@@ -17,20 +17,25 @@ const recentLimit = 4096
 // repeats for less than half of that.
 const recentIdle = 60_000_000
 
+// recentScan is how many connections are looked through one by one: most partitions never have more writers at a
+// time, and an idle one keeps no table.
+const recentScan = 8
+
 // recent recognises a front-door's repeat of a partition write: per connection the last writes with
 // their front-door sequence. It is fed by staging, so it survives a fail-over, and cut with the ops
 // it names. Time is that of the prepares.
 type recent struct {
-	connections    map[wire.U128]*recentWrites
 	oldest, newest *recentWrites // by last write
+	count          int
+	table          map[wire.U128]*recentWrites // nil up to recentScan
 }
 
 type recentWrites struct {
 	connection   wire.U128
 	last         uint64 // time of the last write
 	older, newer *recentWrites
-	n            int
-	ring         [recentPer]recentWrite
+	n            int           // writes so far
+	ring         []recentWrite // write i at i modulo recentPer
 }
 
 type recentWrite struct {
@@ -39,11 +44,11 @@ type recentWrite struct {
 
 // find returns the op and base offset that sequence of the connection got.
 func (r *recent) find(connection wire.U128, sequence uint64) (w recentWrite, ok bool) {
-	c := r.connections[connection]
+	c := r.of(connection)
 	if c == nil || sequence == 0 {
 		return recentWrite{}, false
 	}
-	for i := range min(c.n, recentPer) {
+	for i := range c.ring {
 		if c.ring[i].sequence == sequence {
 			return c.ring[i], true
 		}
@@ -51,30 +56,55 @@ func (r *recent) find(connection wire.U128, sequence uint64) (w recentWrite, ok 
 	return recentWrite{}, false
 }
 
+// of returns what is remembered of a connection, or nil.
+func (r *recent) of(connection wire.U128) *recentWrites {
+	if r.table != nil {
+		return r.table[connection]
+	}
+	c := r.newest
+	for c != nil && c.connection != connection {
+		c = c.older
+	}
+	return c
+}
+
 // add remembers a write made at now.
 func (r *recent) add(connection wire.U128, w recentWrite, now uint64) {
 	if w.sequence == 0 || connection.IsZero() {
 		return
 	}
-	c := r.connections[connection]
+	c := r.of(connection)
 	if c == nil {
 		r.expire(now)
-		if len(r.connections) >= recentLimit {
+		if r.count >= recentLimit {
 			r.forget(r.oldest)
 		}
-		if r.connections == nil {
-			r.connections = make(map[wire.U128]*recentWrites)
-		}
 		c = &recentWrites{connection: connection}
-		r.connections[connection] = c
-		r.link(c)
+		r.enter(c)
 	} else if c != r.newest {
 		r.unlink(c)
 		r.link(c)
 	}
 	c.last = now
-	c.ring[c.n%recentPer] = w
+	if len(c.ring) < recentPer {
+		c.ring = append(c.ring, w)
+	} else {
+		c.ring[c.n%recentPer] = w
+	}
 	c.n++
+}
+
+func (r *recent) enter(c *recentWrites) {
+	r.link(c)
+	switch r.count++; {
+	case r.table != nil:
+		r.table[c.connection] = c
+	case r.count > recentScan:
+		r.table = make(map[wire.U128]*recentWrites)
+		for c = r.oldest; c != nil; c = c.newer {
+			r.table[c.connection] = c
+		}
+	}
 }
 
 // expire forgets the connections that have been quiet for recentIdle.
@@ -86,9 +116,9 @@ func (r *recent) expire(now uint64) {
 
 func (r *recent) forget(c *recentWrites) {
 	r.unlink(c)
-	delete(r.connections, c.connection)
-	if len(r.connections) == 0 {
-		r.connections = nil
+	delete(r.table, c.connection)
+	if r.count--; r.count == 0 {
+		r.table = nil
 	}
 }
 
@@ -119,7 +149,7 @@ func (r *recent) unlink(c *recentWrites) {
 // cut forgets the ops from op on.
 func (r *recent) cut(op uint64) {
 	for c := r.oldest; c != nil; c = c.newer {
-		for i := range min(c.n, recentPer) {
+		for i := range c.ring {
 			if c.ring[i].op >= op {
 				c.ring[i] = recentWrite{}
 			}

@@ -23,8 +23,8 @@ func TestBusyConnectionIsRemembered(t *testing.T) {
 			t.Fatalf("write %d before the last of a busy connection is forgotten", back)
 		}
 	}
-	if len(r.connections) > recentLimit {
-		t.Errorf("%d connections remembered", len(r.connections))
+	if r.count > recentLimit {
+		t.Errorf("%d connections remembered", r.count)
 	}
 }
 
@@ -36,8 +36,8 @@ func TestQuietConnectionsAreForgotten(t *testing.T) {
 		r.add(wire.U128{Lo: n + 1}, recentWrite{sequence: 1, op: n + 1}, n)
 	}
 	r.expire(49 + recentIdle)
-	if len(r.connections) != 50 {
-		t.Errorf("%d connections remembered, want 50", len(r.connections))
+	if r.count != 50 || len(r.table) != 50 {
+		t.Errorf("%d connections remembered, %d of them in the table, want 50", r.count, len(r.table))
 	}
 	r.add(wire.U128{Lo: 1}, recentWrite{sequence: 2, op: 101}, 1000)
 	r.cut(100)
@@ -48,7 +48,7 @@ func TestQuietConnectionsAreForgotten(t *testing.T) {
 		t.Error("a write below the cut is forgotten")
 	}
 	r.expire(1000 + recentIdle)
-	if r.connections != nil || r.oldest != nil || r.newest != nil {
+	if r.table != nil || r.count != 0 || r.oldest != nil || r.newest != nil {
 		t.Error("an idle partition keeps its table")
 	}
 }
