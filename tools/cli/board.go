@@ -125,7 +125,7 @@ func (t *told) row(now time.Time) record {
 		{"send_ms", latency("send")}, {"poll_ms", latency("poll")}, {"commit_ms", commit},
 		{"leads", amount(f.Led + f.MetadataPrimary)}, {"hosts", amount(f.Hosted)}, {"unsettled", amount(f.Unsettled)},
 		{"view", view}, {"view_changes", amount(f.ViewChanges)}, {"lag", amount(f.Lag)}, {"clients", amount(f.Connections)},
-		{"stored", bytesCount(f.Stored)}, {"buffers", bytesCount(f.BufferUsed)}, {"memory", bytesCount(f.Memory)},
+		{"stored", space(f.Stored)}, {"buffers", space(f.BufferUsed)}, {"memory", space(f.Memory)},
 		{"cpu", share(f.CPU)}, {"ops", t.source.Ops},
 	}
 }
@@ -137,7 +137,7 @@ func nodeText(s *control.Source) string {
 	return fmt.Sprint(*s.Node)
 }
 
-// total is one line about all processes.
+// total is what all processes are together, in two lines.
 func (b *board) total(now time.Time) string {
 	var f control.Snapshot
 	quiet, clusters, primary := 0, map[string]bool{}, "none"
@@ -165,7 +165,7 @@ func (b *board) total(now time.Time) string {
 		processes = fmt.Sprintf("%d processes", n)
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")
-	return fmt.Sprintf("%s: %s, %d quiet; metadata led by %s; %v requests/s, %v in, %v out, %v clients, %v partitions led, lag %v",
+	return fmt.Sprintf("%s: %s, %d quiet; metadata led by %s\n%v requests/s, %v in, %v out, %v clients, %v partitions led, lag %v",
 		names, processes, quiet, primary, rate(f.Requests), byteRate(f.BytesIn), byteRate(f.BytesOut), amount(f.Connections), amount(f.Led), amount(f.Lag))
 }
 
@@ -175,6 +175,7 @@ type (
 	byteRate float64 // bytes a second
 	amount   float64
 	share    float64 // of a processor
+	space    float64 // bytes
 	plain    float64 // a whole number, 0 too
 )
 
@@ -215,6 +216,13 @@ func (a amount) String() string {
 
 func (p plain) String() string { return fmt.Sprintf("%.0f", float64(p)) }
 
+func (s space) String() string {
+	if s == 0 {
+		return "-"
+	}
+	return bytesCount(s).String()
+}
+
 func (s share) String() string { return fmt.Sprintf("%.0f%%", 100*float64(s)) }
 
 // String is the median and the 99th percentile in milliseconds.
@@ -246,7 +254,7 @@ func weight(v any) float64 {
 		return float64(v)
 	case plain:
 		return float64(v)
-	case bytesCount:
+	case space:
 		return float64(v)
 	case delay:
 		return v.of.P99

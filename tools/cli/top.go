@@ -50,7 +50,7 @@ type top struct {
 	board   *board
 	column  string // sorted by, "": by role and node
 	turned  bool
-	columns []string
+	columns []string // that are shown and can be sorted by
 }
 
 // once listens for a moment and prints the table.
@@ -97,8 +97,9 @@ func (t *top) text(now time.Time, rows list) []byte {
 		fmt.Fprintf(&b, "%s did not arrive\n", count(t.board.missed, "message"))
 	}
 	b.WriteByte('\n')
+	rows = filled(rows)
 	t.sort(rows)
-	_ = writeTable(&b, filled(rows)) // to memory
+	_ = writeTable(&b, rows) // to memory
 	if len(t.board.events) > 0 {
 		b.WriteByte('\n')
 		for _, line := range t.board.events {
@@ -113,8 +114,7 @@ func filled(rows list) list {
 	something := map[string]bool{}
 	for _, r := range rows {
 		for _, f := range r {
-			shown := fmt.Sprint(f.Value)
-			something[f.Name] = something[f.Name] || shown != "-" && shown != "0 B"
+			something[f.Name] = something[f.Name] || fmt.Sprint(f.Value) != "-"
 		}
 	}
 	left := make(list, 0, len(rows))
@@ -126,14 +126,15 @@ func filled(rows list) list {
 
 // sort puts the rows in order, the largest first.
 func (t *top) sort(rows list) {
-	if len(rows) > 0 && t.columns == nil {
+	t.columns = nil
+	if len(rows) > 0 {
 		for _, f := range rows[0] {
 			if _, isText := f.Value.(string); !isText {
 				t.columns = append(t.columns, f.Name)
 			}
 		}
 	}
-	if t.column != "" {
+	if slices.Contains(t.columns, t.column) {
 		of := func(r record) float64 {
 			return weight(r[slices.IndexFunc(r, func(f field) bool { return f.Name == t.column })].Value)
 		}

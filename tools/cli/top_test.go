@@ -3,7 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +59,7 @@ func TestBoard(t *testing.T) {
 	if len(rows) != 3 || rows[0]["state"] != "quiet for 6s" || rows[1]["ops"] != "h:9" || rows[2]["state"] != "ok" || b.missed != 3 {
 		t.Errorf("%d messages missed, rows %v", b.missed, rows)
 	}
-	if total := b.total(now); !strings.HasPrefix(total, "c: 4 processes, 2 quiet; metadata led by none; - requests/s") || !strings.Contains(total, "8 partitions led") {
+	if total := b.total(now); !strings.HasPrefix(total, "c: 4 processes, 2 quiet; metadata led by none\n- requests/s") || !strings.Contains(total, "8 partitions led") {
 		t.Errorf("total %q", total)
 	}
 
@@ -92,8 +95,14 @@ func TestTopKeys(t *testing.T) {
 	if !tt.key('r') || first() != "4" {
 		t.Error("the order does not turn")
 	}
+	seen := 1
 	for tt.column != "" {
+		first()
 		tt.key('s')
+		seen++
+	}
+	if seen != 5 { // messages, leads, stored, cpu, and back
+		t.Errorf("%d keys go round all columns", seen)
 	}
 	if text := string(tt.text(now, tt.board.rows(now))); strings.Contains(text, "CLIENTS") || !strings.Contains(text, "2.0 KiB") || !strings.Contains(text, "20.0k") {
 		t.Errorf("columns without anything in them are shown, or others are not:\n%s", text)
@@ -105,6 +114,28 @@ func TestTopKeys(t *testing.T) {
 	}
 	if cut("abcdef", 4) != "abc…" || cut("äbc", 3) != "äbc" {
 		t.Error("lines are not cut to the width of the terminal")
+	}
+}
+
+// TestDraw fills a terminal and no more of it than there is.
+func TestDraw(t *testing.T) {
+	tt := &top{board: newBoard()}
+	for i := range uint8(60) {
+		tt.board.hear(said("partition", fmt.Sprint("p", i), fmt.Sprint("h:", i), node(i), 1, &control.Snapshot{Led: 1}), time.Now())
+	}
+	screen, err := os.Create(filepath.Join(t.TempDir(), "screen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = screen.Close() }()
+	tt.draw(screen)
+	text, err := os.ReadFile(screen.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\r\n")
+	if len(lines) != 40 || !strings.HasPrefix(lines[0], "\x1b[H") || !strings.Contains(lines[39], "q: end") { // as if it had 40
+		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
 }
 
