@@ -26,7 +26,7 @@ NATS := github.com/nats-io/nats-server/v2
 
 MODULES := libs services tools
 # Packages with goroutines that share memory: they run under the race detector too.
-RACE := libs:./buffer,./journal,./segment,./loop,./link,./metadata/feed,./routing,./service,./transfer,./vfs services:./... tools:./client
+RACE := libs:./buffer,./control,./journal,./segment,./loop,./link,./metadata/feed,./routing,./service,./transfer,./vfs services:./... tools:./client
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .cache/bin/golangci-lint-$(GOLANGCI_VERSION)

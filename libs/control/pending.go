@@ -1,9 +1,27 @@
 package control
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // maxEvents bounds the events of a message, and so what waits on a channel.
 const maxEvents = 64
+
+// maxReason bounds the text of a reason, in bytes.
+const maxReason = 256
+
+// bound fills in what an event always has, and cuts what could make it large.
+func (e *Event) bound() {
+	if e.At = time.Now().UnixMicro(); e.Count == 0 {
+		e.Count = 1
+	}
+	e.Groups = slices.Clip(e.Groups[:min(len(e.Groups), MaxGroups)])
+	if len(e.Reason) > maxReason {
+		e.Reason = strings.ToValidUTF8(e.Reason[:maxReason], "") + "…"
+	}
+}
 
 // pending is what was said on a channel and is not sent yet.
 type pending struct {

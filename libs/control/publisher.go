@@ -66,9 +66,7 @@ func (p *Publisher) Say(e Event) {
 	if p == nil || !known {
 		return
 	}
-	if e.At = time.Now().UnixMicro(); e.Count == 0 {
-		e.Count = 1
-	}
+	e.bound()
 	p.mu.Lock()
 	waits := p.pending[channel]
 	if waits == nil {

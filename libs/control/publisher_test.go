@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -198,6 +199,30 @@ func TestCloseIsQuick(t *testing.T) {
 		last := r.messages[len(r.messages)-1]
 		if len(r.messages) != 2 || last.Events[0].Kind != Stopping || !r.closed {
 			t.Errorf("the last of %d messages is %+v, closed %v", len(r.messages), last, r.closed)
+		}
+	})
+}
+
+// TestBounds shows that whatever is said, the largest message fits a server with the configuration of deploy/nats.
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{}
+		p := publisher(r, nil)
+		many := make([]string, 5000)
+		for i := range many {
+			many[i] = GroupName(1<<32-1, 1<<32-1, 1<<32-1)
+		}
+		for i := range maxEvents {
+			p.Say(Event{Kind: Damaged, Groups: many, Reason: fmt.Sprint(i) + strings.Repeat("ä", 1<<20), Node: new(uint8)})
+		}
+		time.Sleep(2 * pace)
+		p.Close()
+		m := r.on(ChannelStorage)[0]
+		if text, err := m.Encode(); err != nil || len(text) > 128<<10 || len(m.Events) != maxEvents || len(m.Events[0].Groups) != MaxGroups {
+			t.Errorf("%d events in %d bytes, %v", len(m.Events), len(text), err)
+		}
+		if last := m.Events[maxEvents-1].Reason; !strings.HasPrefix(last, "63ää") || !strings.HasSuffix(last, "ä…") || len(last) > maxReason+3 {
+			t.Errorf("reason %q", last)
 		}
 	})
 }

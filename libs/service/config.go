@@ -84,7 +84,7 @@ type Root struct {
 
 // OpsConfig places the endpoint for metrics, health and profiles.
 type OpsConfig struct {
-	// Address of `/metrics`, `/healthz`, `/readyz` and `/debug/pprof`. It has no login: keep it on a private address. If it is not given and its port is taken, a free port is used.
+	// Address of `/metrics`, `/healthz`, `/readyz`, `/control` and `/debug/pprof`. It has no login: keep it on a private address. If it is not given and its port is taken, a free port is used.
 	Address string `key:"address" own:"" default:"127.0.0.1:9190" form:"hostport"`
 }
 

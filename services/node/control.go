@@ -2,6 +2,8 @@ package node
 
 import (
 	"fmt"
+	"net"
+	"os"
 
 	"github.com/whippet-mq/whippet/libs/control"
 	"github.com/whippet-mq/whippet/libs/service"
@@ -26,7 +28,7 @@ func (n *node) openControl(ops *service.Ops) error {
 		buses = append(buses, bus)
 	}
 	n.events = control.NewPublisher(control.PublisherConfig{
-		Source:  control.Source{Cluster: n.config.Cluster.Name, Role: n.roles.name(), Ops: ops.Address(), Version: service.Version},
+		Source:  control.Source{Cluster: n.config.Cluster.Name, Role: n.roles.name(), Ops: shownOps(ops.Address()), Version: service.Version},
 		Buses:   buses,
 		Measure: n.meter.Snapshot,
 		Metrics: metrics,
@@ -37,6 +39,19 @@ func (n *node) openControl(ops *service.Ops) error {
 	ops.Handle(control.StreamPath, control.Stream(local))
 	n.events.Say(control.Event{Kind: control.Starting})
 	return nil
+}
+
+// shownOps is the ops endpoint as others may find it: under the name of the machine if it listens everywhere.
+func shownOps(bound string) string {
+	host, port, err := net.SplitHostPort(bound)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return bound
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return bound
+	}
+	return net.JoinHostPort(name, port)
 }
 
 // name is that of the roles in subjects.

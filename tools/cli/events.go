@@ -14,7 +14,7 @@ import (
 
 // eventsCommand shows what happens in a cluster.
 func (a *app) eventsCommand() *cobra.Command {
-	l := &listener{app: a}
+	l := &listener{app: a, loud: true}
 	var follow bool
 	var during time.Duration
 	cmd := &cobra.Command{

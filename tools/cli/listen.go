@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/whippet-mq/whippet/libs/control"
@@ -23,6 +25,7 @@ type listener struct {
 	addresses []string
 	cluster   string
 
+	loud  bool        // say when a connection is lost, and when it is back
 	later atomic.Bool // messages of another version were left out, and said so
 }
 
@@ -55,6 +58,9 @@ func (l *listener) open(ctx context.Context) (messages, error) {
 func (l *listener) overNATS(ctx context.Context, url string, heard chan<- control.Message) error {
 	o := control.NATSOptions{
 		URL: url, User: l.app.Getenv("WHIPPET_NATS_USER"), CAFile: l.app.Getenv("WHIPPET_NATS_CA_FILE"), Name: "whippet " + l.app.Version,
+	}
+	if l.loud {
+		o.Log = hclog.New(&hclog.LoggerOptions{Name: "whippet", Output: l.app.Err, DisableTime: true})
 	}
 	var err error
 	if o.Password, err = l.secret("WHIPPET_NATS_PASSWORD"); err != nil {
@@ -101,16 +107,20 @@ func (l *listener) secret(name string) (string, error) {
 
 // overOps listens at every address; one that can not be reached is an error, one that goes away later is not.
 func (l *listener) overOps(ctx context.Context, heard chan<- control.Message) error {
-	begun := make(chan error, 2*len(l.addresses))
+	begun := make(chan error, len(l.addresses))
 	for _, address := range l.addresses {
 		go func() {
-			up := func() { begun <- nil }
-			for first := true; ctx.Err() == nil; first = false {
-				err := control.Listen(ctx, address, up, func(d control.Delivery) { l.hand(ctx, d, heard) })
-				if first {
-					begun <- err // if it was never up
+			var first sync.Once
+			for ctx.Err() == nil {
+				up := false
+				err := control.Listen(ctx, address, func() {
+					up = true
+					first.Do(func() { begun <- nil })
+				}, func(d control.Delivery) { l.hand(ctx, d, heard) })
+				first.Do(func() { begun <- err })
+				if up && ctx.Err() == nil {
+					l.note(err)
 				}
-				up = func() {}
 				select {
 				case <-time.After(againAfter):
 				case <-ctx.Done():
@@ -124,6 +134,13 @@ func (l *listener) overOps(ctx context.Context, heard chan<- control.Message) er
 		}
 	}
 	return nil
+}
+
+// note says that a connection is lost.
+func (l *listener) note(err error) {
+	if l.loud {
+		fmt.Fprintln(l.app.Err, "whippet:", err)
+	}
 }
 
 func (l *listener) hand(ctx context.Context, d control.Delivery, heard chan<- control.Message) {

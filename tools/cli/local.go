@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,7 +189,7 @@ func (l *localRun) print(c *local.Cluster) error {
 			state = "running"
 		}
 		out = append(out, record{
-			{"role", string(p.Role)}, {"id", p.ID}, {"state", state}, {"pid", p.Pid}, {"tcp", p.TCP}, {"http", p.HTTP}, {"ops", p.Ops},
+			{"role", string(p.Role)}, {"id", p.ID}, {"state", state}, {"pid", p.Pid}, {"tcp", cmp.Or(p.TCP, p.NATS)}, {"http", p.HTTP}, {"ops", p.Ops},
 		})
 	}
 	return l.app.print(out)
