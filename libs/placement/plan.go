@@ -45,7 +45,8 @@ func Rebalance(c *Cluster) ([]Move, error) {
 	return p.moves(), nil
 }
 
-// Drain lists the moves that take everything off the nodes that are draining, and no others.
+// Drain lists the moves that take everything off the nodes that are draining, and no others. Of the lists that change
+// anyhow nodes are first in as equally many as that allows.
 func Drain(c *Cluster) ([]Move, error) {
 	p, err := newPlanner(c)
 	if err != nil {
@@ -58,6 +59,8 @@ func Drain(c *Cluster) ([]Move, error) {
 	if err := p.replace(); err != nil {
 		return nil, err
 	}
+	p.kept = true
+	p.lead()
 	return p.moves(), nil
 }
 
@@ -70,6 +73,7 @@ type planner struct {
 	leads map[int]int
 
 	replaceable func(id int) bool
+	kept        bool // lists that need not change stay as they are
 }
 
 // list is a partition's members as they are to be.
@@ -275,7 +279,7 @@ func (p *planner) chain(from, to int) []step {
 		for _, changed := range []bool{true, false} { // lists that move anyway first
 			for i := range p.lists {
 				l := &p.lists[i]
-				if l.fixed || l.changed != changed || l.members[0] != at {
+				if l.fixed || p.kept && !l.changed || l.changed != changed || l.members[0] != at {
 					continue
 				}
 				for _, id := range l.members[1:] {

@@ -157,6 +157,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		return clusterRecord(m), nil
 	})
 	cmd.AddCommand(a.eventsCommand())
+	cmd.AddCommand(a.placementCommands()...)
 	return cmd
 }
 
