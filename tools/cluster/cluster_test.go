@@ -60,7 +60,7 @@ var binaries struct {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if doors := os.Getenv(stormVariable); doors != "" {
-		logins(strings.Split(doors, ","))
+		throng(strings.Split(doors, ","))
 		return
 	}
 	code := m.Run()

@@ -121,6 +121,9 @@ func usages(t *testing.T, c *local.Cluster) map[string]usage {
 	t.Helper()
 	all := map[string]usage{}
 	for _, p := range c.Status() {
+		if p.Pid == 0 {
+			continue // it does not run
+		}
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
 		if err != nil {
 			t.Fatal(err)
