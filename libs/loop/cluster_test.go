@@ -27,6 +27,7 @@ type cluster struct {
 	wires  map[[2]int][]*letter // frames under way, by sender and receiver, oldest first
 	cut    map[[2]int]bool      // pairs that do not hear each other
 	lossy  int                  // one frame of so many is lost, 0 = none
+	alter  func(to int, h *wire.Header)
 
 	history map[uint64][]string // per group: what each op was applied as, anywhere
 	acked   map[string]bool     // bodies that were acknowledged
@@ -155,6 +156,11 @@ func (c *cluster) deliver(pair [2]int) {
 		frame, _ = pool.Try(wire.HeaderSize + len(l.body))
 		copy(frame.Bytes(), l.header[:])
 		copy(frame.Bytes()[wire.HeaderSize:], l.body)
+	}
+	if header := l.header; c.alter != nil {
+		c.alter(pair[1], &header)
+		to.engine.Receive(uint8(pair[0]), &header, frame, wire.HeaderSize)
+		return
 	}
 	to.engine.Receive(uint8(pair[0]), &l.header, frame, wire.HeaderSize)
 }

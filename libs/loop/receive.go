@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -103,7 +104,7 @@ func (f *PeerFrame) verify() bool {
 
 func (f *PeerFrame) verifyPrepare(body []byte) bool {
 	var h wire.PrepareHeader
-	if h.Decode(f.Header[:]) != nil {
+	if err := h.Decode(f.Header[:]); err != nil && !errors.Is(err, wire.ErrOperation) { // the core names those
 		return false
 	}
 	switch {
