@@ -125,8 +125,14 @@ func (w *gapWorld) strike(b blow) {
 		if then.Errors > 0 {
 			w.t.Errorf("%s: %s: %d errors, the last: %s", b.name, kind, then.Errors, then.Word)
 		}
+		if *gapWindow > 0 && (kind == "send" || kind == "poll") && then.P99 > 2*first.P99+noise {
+			w.t.Errorf("%s: %s: p99 went from %v to %v although somebody else leads", b.name, kind, first.P99, then.P99)
+		}
 	}
 }
+
+// noise is how much a p99 may differ in two windows in which nothing happens.
+const noise = 3 * time.Millisecond
 
 // hit does what a blow does and returns how it ends.
 func (w *gapWorld) hit(b blow, l *lanes.Lanes, victim local.Member) (back func()) {
