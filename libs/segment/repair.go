@@ -29,7 +29,7 @@ func (r *Repair) Run(from io.ReaderAt, size int64) (good int64, err error) {
 	good = min(size, r.x.length)
 	read := func(dst []byte, pos int64) error { _, err := from.ReadAt(dst, pos); return err }
 	if _, err := r.x.verifyAll(read, good, nil, nil); err != nil {
-		return 0, fmt.Errorf("segment: what was fetched for %s: %v", r.x.seg.path, err) // no damage of this file
+		return 0, fmt.Errorf("segment: what was fetched for %s: %v", r.x.seg.path(), err) // no damage of this file
 	}
 	if err := r.write(from, good); err != nil {
 		return 0, err
