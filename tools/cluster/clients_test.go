@@ -21,17 +21,17 @@ const (
 	restTime   = 20 * time.Millisecond   // most of the time between two requests of a client
 	filled     = 100_000                 // messages of the partition in which offsets are stored
 	logs       = 2                       // partitions that are sent to; the next one has the offsets
-	pollCount  = 20
+	pollCount  = 50
 	keyBudget  = 40 // requests on one name before the next is used: the cost of a check is exponential in them
 	keyUnknown = 6  // what one with an unknown outcome counts
+	keysBack   = 12 // names that are still read
 )
 
 // shared is what clients of all nodes work on together.
 type shared struct {
 	history *history
 	message atomic.Uint64
-	ends    [logs]atomic.Uint64 // highest offset + 1 anybody has seen
-	keys    [2]keys             // consumers, streams
+	keys    [2]keys // consumers, streams
 }
 
 // keys hands out names, the next one when much was done with the last.
@@ -49,6 +49,13 @@ func (k *keys) take() int {
 	return k.now
 }
 
+// lately is one of the last names, without doing much with it: what was done with it is a while ago.
+func (k *keys) lately(random *rand.Rand) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now - random.IntN(min(k.now, keysBack)+1)
+}
+
 func (k *keys) spend() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,6 +70,7 @@ type person struct {
 	random   *rand.Rand
 	work     func(*person)
 	client   *client.Client
+	ends     [logs]uint64 // highest offset + 1 it has seen itself: it asks for what is new to it, wherever others are
 }
 
 // run works until ctx ends.
@@ -157,7 +165,7 @@ func (p *person) send(at int) {
 }
 
 func (p *person) poll(at int) {
-	from := p.ends[at].Load()
+	from := p.ends[at]
 	from -= min(from, p.random.Uint64N(pollCount/2))
 	e := p.call(event{Kind: pollKind, Object: logName(at), Value: from, Count: pollCount})
 	found, first, err := pollFrom(p.client, at, from, pollCount)
@@ -167,14 +175,7 @@ func (p *person) poll(at int) {
 	}
 }
 
-func (s *shared) saw(at int, end uint64) {
-	for {
-		old := s.ends[at].Load()
-		if old >= end || s.ends[at].CompareAndSwap(old, end) {
-			return
-		}
-	}
-}
+func (p *person) saw(at int, end uint64) { p.ends[at] = max(p.ends[at], end) }
 
 // pollFrom reads messages, all of which must say what they are twice and stand in a row.
 func pollFrom(c *client.Client, at int, from uint64, count uint32) (found []uint64, first uint64, err error) {
@@ -223,6 +224,9 @@ func (p *person) offset(key int) {
 	p.end(e, err)
 }
 
+// readOffsets only reads, also those of consumers that stored a while ago.
+func readOffsets(p *person) { p.offset(p.keys[0].lately(p.random)) }
+
 func consumerName(key int) string { return fmt.Sprintf("consumer %d", key) }
 
 func offsetOf(key int) wire.OffsetTarget {
@@ -257,5 +261,8 @@ func (p *person) exists(key int) {
 	_, err := p.client.Stream(wire.NamedID(e.Object))
 	p.end(e, err, wire.CodeStreamIdNotFound)
 }
+
+// readStreams only looks, for those made or deleted a while ago too.
+func readStreams(p *person) { p.exists(p.keys[1].lately(p.random)) }
 
 func streamName(key int) string { return fmt.Sprintf("stream-%d", key) }

@@ -18,9 +18,10 @@
 // of it is the machine's doing.
 //
 // TestBadNetwork puts each member into a network namespace of its own, with a network in between that loses,
-// delays and cuts in one direction or both (network_test.go). Clients stay with one node each and write down
-// what they see (history_test.go, clients_test.go); log_test.go and linear_test.go decide whether that is
-// what people are promised. It needs root, /dev/net/tun and the program ip, and is skipped without:
+// delays and cuts in one direction or both (network_test.go). Who leads is put on one side of a cut, with nodes that
+// serve clients on both (nemesis_test.go). Clients stay with one node each, some of them only read, and write down
+// what they see (history_test.go, clients_test.go); log_test.go, register_test.go and linear_test.go decide whether
+// that is what people are promised. It needs root, /dev/net/tun and the program ip, and is skipped without:
 //
 //	go test ./cluster -run TestBadNetwork -bad-network 20m
 package cluster

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	staleness = time.Second      // how old an answer of another node may be once the network was bad
-	checkTime = 20 * time.Second // for one object
+	staleness = 500 * time.Millisecond // how old an answer of another node may be once the network was bad
+	checkTime = 20 * time.Second       // for one object
 	everyNode = -1
 	forever   = math.MaxInt64
 )
@@ -58,7 +58,7 @@ func checkHistory(events []*event, final map[string][]uint64, nodes int, calm st
 			case sendKind, pollKind:
 				v = checkLog(all, final[name], node, calm)
 			case storeKind, offsetKind:
-				v = checkRegister(offsetModel, all, node, calm)
+				v = checkOffsets(all, node, calm)
 			default:
 				if node == everyNode { // metadata has no exception that a node's own view would have to close
 					v = checkRegister(streamModel, all, node, calm)

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,17 +85,21 @@ func needNetwork(t *testing.T) {
 	}
 }
 
+// networks counts those of this process: two at a time have addresses of their own.
+var networks atomic.Uint32
+
 // newNetwork makes a network for so many members; it is gone when the test ends.
 func newNetwork(t *testing.T, members int, seed uint64) *network {
 	t.Helper()
+	number := networks.Add(1)
 	n := &network{
-		prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(os.Getpid()), 0}), 24), // RFC 2544: never a real network
+		prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{198, byte(18 + number%2), byte(os.Getpid()), 0}), 24), // RFC 2544: never a real network
 		random: rand.New(rand.NewPCG(seed, 3)), stop: make(chan struct{}),
 	}
 	t.Cleanup(n.close)
 	here := func(f func() error) error { return f() }
 	for i := range members + 1 {
-		do, name := here, fmt.Sprintf("wpt%d", os.Getpid())
+		do, name := here, fmt.Sprintf("wpt%d-%d", number, os.Getpid())
 		if i < members {
 			s := newNamespace()
 			n.spaces = append(n.spaces, s)
