@@ -46,6 +46,7 @@ type Client struct {
 	err    error       // why the connection is unusable
 
 	deadline time.Time // of reads and writes
+	written  time.Time // when the last request was
 }
 
 // Dial connects and, when the options hold credentials, logs in.
@@ -105,6 +106,9 @@ func (c *Client) Broken() bool { return c.err != nil }
 
 // Session is the number of the session, 0 before login.
 func (c *Client) Session() uint64 { return c.session }
+
+// Written is when the last byte of the last request was in the hands of the operating system.
+func (c *Client) Written() time.Time { return c.written }
 
 // UserID is the user logged in.
 func (c *Client) UserID() uint32 { return c.userID }

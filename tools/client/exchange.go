@@ -116,22 +116,22 @@ func (c *Client) header(op wire.Operation, cmd wire.Cmd, payload int) {
 	h.Put(c.out)
 }
 
-func (c *Client) send(payload []byte) error {
+func (c *Client) send(payload []byte) (err error) {
 	c.extend()
 	switch {
 	case len(payload) == 0:
-		_, err := c.conn.Write(c.out)
-		return err
+		_, err = c.conn.Write(c.out)
 	case len(payload) <= copyLimit:
 		n := len(c.out)
 		c.out = append(c.out, payload...)
-		_, err := c.conn.Write(c.out)
+		_, err = c.conn.Write(c.out)
 		c.out = c.out[:n]
-		return err
+	default:
+		c.parts = [2][]byte{c.out, payload}
+		c.vector = net.Buffers(c.parts[:])
+		_, err = c.vector.WriteTo(c.conn)
 	}
-	c.parts = [2][]byte{c.out, payload}
-	c.vector = net.Buffers(c.parts[:])
-	_, err := c.vector.WriteTo(c.conn)
+	c.written = time.Now()
 	return err
 }
 
