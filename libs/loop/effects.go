@@ -106,8 +106,8 @@ func (l *Loop) role(g *Group, r vsr.Role) {
 
 // refuseWaiting answers the calls that wait for the pipeline of a group that is not led here any more.
 func (l *Loop) refuseWaiting(g *Group) {
-	for _, c := range g.queue {
-		g.hint(c)
+	for _, q := range g.queue {
+		g.hint(q.call)
 	}
 	g.refuseQueue(link.ReasonNotPrimary)
 }

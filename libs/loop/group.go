@@ -18,7 +18,7 @@ type Group struct {
 	synced  bool // the policy's ack completion: synced, else written
 	tail    tail
 	applied wire.PrepareHeader // of the highest applied op
-	queue   []*link.Call       // admitted when the pipeline has room
+	queue   []queued           // admitted when the pipeline has room
 	failed  uint64             // lowest op whose write failed; the group refuses until the tail is cut
 	gone    bool
 	unborn  bool   // its state is not in a checkpoint yet: it takes no part
@@ -37,10 +37,16 @@ type damage struct {
 	fenced bool           // the log above the images is given up, kept aside
 }
 
+// queued is a call that waits for the pipeline.
+type queued struct {
+	call  *link.Call
+	since vsr.Tick
+}
+
 // refuseQueue answers the calls that wait for the pipeline: nothing of them was proposed.
 func (g *Group) refuseQueue(why link.Reason) {
-	for _, c := range g.queue {
-		c.Refuse(wire.CodeTransientNotAccepted, why)
+	for _, q := range g.queue {
+		q.call.Refuse(wire.CodeTransientNotAccepted, why)
 	}
 	g.queue = nil
 }

@@ -229,7 +229,7 @@ func (l *Loop) call(c *link.Call) {
 			c.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
 			return
 		}
-		g.queue = append(g.queue, c)
+		g.queue = append(g.queue, queued{c, l.env.Tick()})
 	default:
 		l.admit(g, c)
 	}
@@ -242,15 +242,22 @@ func (l *Loop) admit(g *Group, c *link.Call) {
 	}
 }
 
+// queueFor is how long a call waits for the pipeline, in microseconds. Who asked gives up soon: what waited for
+// longer would be executed for nobody, and delay those behind it.
+const queueFor = 500_000
+
 // drainQueues admits waiting calls into the room that completions made.
 func (l *Loop) drainQueues() {
 	for _, g := range l.touched {
 		n := 0
 		for n < len(g.queue) && g.failed == 0 && g.tail.count < l.limits.Pipeline && !g.Machine.Blocked() {
-			c := g.queue[n]
-			g.queue[n] = nil
-			n++
-			l.admit(g, c)
+			q := g.queue[n]
+			g.queue[n] = queued{}
+			if n++; l.env.Tick()-q.since > queueFor {
+				q.call.Refuse(wire.CodeTransientNotAccepted, link.ReasonBusy)
+				continue
+			}
+			l.admit(g, q.call)
 		}
 		if n > 0 {
 			g.queue = g.queue[:copy(g.queue, g.queue[n:])]

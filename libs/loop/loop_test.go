@@ -172,6 +172,23 @@ func TestFullPipelineQueuesThenRefuses(t *testing.T) {
 	}
 }
 
+// A call that waited too long is refused before anything of it is in the log.
+func TestQueueIsBoundedInTime(t *testing.T) {
+	r := newRig(t, 1, 8)
+	first, late := r.send('a'), r.send('b')
+	r.env.now += queueFor
+	timely := r.send('c')
+	r.env.now++
+	r.complete(nil)
+	if !isFinished(first) || !isFinished(late) || late.Status != wire.CodeTransientNotAccepted || late.Reason != link.ReasonBusy {
+		t.Fatalf("the late call: status %v reason %v", late.Status, late.Reason)
+	}
+	r.complete(nil)
+	if !isFinished(timely) || timely.Status != 0 || string(r.state.applied) != "ac" {
+		t.Fatalf("applied %q", r.state.applied)
+	}
+}
+
 func TestBlockedMachineMakesCallsWait(t *testing.T) {
 	r := newRig(t, 8, 8)
 	first := r.send('a')

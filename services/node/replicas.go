@@ -101,13 +101,17 @@ func (n *node) showDisk(low bool) {
 // maxOffsets is how many consumer offsets a partition keeps per kind (released-clients.md 3.3).
 const maxOffsets = 4096
 
+// queuedCalls is how many calls of a group wait for its pipeline: all producers of a busy partition, so that they
+// have turns. Refused they would come again, not in order and at a price. Their bytes are bounded by the links.
+const queuedCalls = 4096
+
 func (n *node) engine(owner [16]byte, number uint32, pipeline int) loop.EngineOptions {
 	c := n.config
 	options := loop.EngineOptions{
 		Owner:    journal.Owner{Node: owner, Loop: number},
 		Suspect:  n.evidence.Suspect,
 		Durable:  n.evidence.End,
-		Limits:   loop.Limits{Pipeline: pipeline, Queue: 2 * pipeline},
+		Limits:   loop.Limits{Pipeline: pipeline, Queue: queuedCalls},
 		FileSize: int64(c.Journal.FileSize), Budget: int64(c.Journal.Budget), Reserve: int64(c.Storage.Reserve),
 		Workers: 4, Stepped: n.stepped, Clock: n.clock,
 	}
