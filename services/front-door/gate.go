@@ -22,7 +22,7 @@ const (
 	answerGoal = 200 * time.Millisecond
 	// bodyTime and bodyPace are how long a send keeps its place at the gate while its body is on its way: a slow
 	// client does not hold others up, it needs a place again when its body is there.
-	bodyTime = 250 * time.Millisecond
+	bodyTime = 750 * time.Millisecond
 	bodyPace = 4 << 20 // bytes a second
 )
 
