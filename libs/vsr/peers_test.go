@@ -52,6 +52,7 @@ var forgeries = []forged{
 	{"another body", 1, 0, vsr.FaultFrame, next(func(p *wire.PrepareHeader) { p.ChecksumBody.Lo++ })},
 	{"another cluster", 1, 0, vsr.FaultFrame, next(func(p *wire.PrepareHeader) { p.Cluster.Lo++ })},
 	{"another group", 1, 0, vsr.FaultGroup, next(func(p *wire.PrepareHeader) { p.Group++ })},
+	{"another life of the group's name", 1, 0, vsr.FaultGroup, next(func(p *wire.PrepareHeader) { p.Group ^= 1 << 52 })},
 	{"another prepare at an op that is here", 1, 0, vsr.FaultConflict, next(func(p *wire.PrepareHeader) { p.Op, p.Request = 3, 77 })},
 	{"unknown operation", 1, 0, vsr.FaultOperation, next(func(p *wire.PrepareHeader) { p.Operation = 251 })},
 	{"size of no frame", 1, 0, vsr.FaultFrame, next(func(p *wire.PrepareHeader) { p.Size = 12 })},

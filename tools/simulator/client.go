@@ -11,12 +11,27 @@ const (
 	requestLimit = 30 * second        // after that the outcome stays unknown
 )
 
+// door is a front-door: what the clients of one were shown of each group, nobody of them sees gone again.
+type door struct {
+	floors []wire.Floor // by group: what a server is told
+	shown  []uint64     // by group: the op itself
+}
+
+// show notes an answer before the client has it.
+func (d *door) show(group int, a *answer) {
+	d.shown[group] = max(d.shown[group], a.op)
+	if f := (wire.Floor{View: a.view, Next: a.op}); d.floors[group].Below(f) {
+		d.floors[group] = f
+	}
+}
+
 // client issues one request at a time and repeats it until it is answered, as the SDKs do.
 type client struct {
 	w       *World
 	id      wire.U128
 	random  *stream
 	target  []int // by group: member that is asked first
+	door    *door
 	number  uint64
 	request *request
 	stopped bool
@@ -31,11 +46,14 @@ type request struct {
 	value   uint64
 	body    []byte
 	started uint64
-	floor   uint64 // ops acknowledged when it started
+	floor   uint64     // ops acknowledged when it started
+	shown   uint64     // op that its door had shown when this attempt began, and
+	below   wire.Floor // how the door says so
 	attempt uint64
 	op      uint64 // where this process put it
 	lost    bool
 	done    bool
+	probe   bool // of a member that led before, beside what the client does
 }
 
 // answer is a reply: an op, or a refusal.
@@ -72,8 +90,13 @@ func (c *client) try(r *request) {
 	}
 	r.attempt++
 	attempt := r.attempt
+	r.shown, r.below = c.door.shown[r.group], c.door.floors[r.group]
 	spec := &c.w.config.Groups[r.group]
-	n := c.w.nodes[spec.Members[c.target[r.group]%len(spec.Members)]]
+	target := c.target[r.group]
+	if r.read && c.random.chance(0.3) { // whoever believes to lead
+		target = c.random.index(len(spec.Members))
+	}
+	n := c.w.nodes[spec.Members[target%len(spec.Members)]]
 	c.w.after(c.random.between(50, 2*millisecond), func() {
 		if !n.up() || n.members[r.group] == nil {
 			c.answered(r, answer{refused: true})
@@ -89,6 +112,28 @@ func (c *client) try(r *request) {
 	})
 }
 
+// probes is how often somebody asks who led before, once another one has answered.
+const probes = 40
+
+// probe reads from the member that led a view, again and again: it may not have heard that it leads no more.
+func (c *client) probe(group, view, times int) {
+	c.w.after(c.random.between(millisecond, 40*millisecond), func() {
+		spec := &c.w.config.Groups[group]
+		n := c.w.nodes[spec.Members[view%len(spec.Members)]]
+		if times == 0 || c.w.calm {
+			return
+		}
+		r := &request{
+			client: c, group: group, read: true, probe: true, floor: c.w.history[group].acknowledgedTo,
+			shown: c.door.shown[group], below: c.door.floors[group],
+		}
+		if n.up() && n.members[group] != nil {
+			n.tell(func() { n.members[group].request(r) })
+		}
+		c.probe(group, view, times-1)
+	})
+}
+
 // answer travels back to the client.
 func (r *request) answer(a answer) {
 	c := r.client
@@ -97,9 +142,17 @@ func (r *request) answer(a answer) {
 
 func (c *client) answered(r *request, a answer) {
 	switch {
+	case r.probe && a.refused:
+	case r.probe:
+		c.w.count("answered by a former primary")
+		c.door.show(r.group, &a)
 	case r.done:
 	case !a.refused:
 		c.w.count("answered")
+		if before := c.door.floors[r.group].View; a.view > before {
+			c.probe(r.group, int(before), probes)
+		}
+		c.door.show(r.group, &a)
 		c.w.answered++
 		c.finish(r)
 	default:
@@ -135,15 +188,19 @@ func (m *member) request(r *request) {
 			r.answer(answer{refused: true, view: m.core.View()})
 		}
 		return
+	case r.read && !m.history.solo() && (wire.Floor{View: m.core.View(), Next: m.state.op}).Below(r.below):
+		m.w.count("below what was shown")
+		r.answer(answer{refused: true})
+		return
 	case r.read:
 		m.history.read(m, r)
-		r.answer(answer{op: m.state.op})
+		r.answer(answer{op: m.state.op, view: m.core.View()})
 		return
 	}
 	if m.spec.metadata() {
 		if r.number <= m.state.table[r.client.id] {
 			m.w.count("answered from the client table")
-			r.answer(answer{op: m.state.op})
+			r.answer(answer{op: m.state.op, view: m.core.View()})
 			return
 		}
 		if m.state.op < m.core.Commit() {

@@ -44,7 +44,9 @@ type disk struct {
 	saving                   []vsr.Vote
 
 	slowUntil, fullUntil uint64
+	slowLog              bool // slow is the log alone, the votes are elsewhere
 	failWrite, failSync  bool
+	lost                 bool // a sync failed: the process ends, and nothing is written before
 }
 
 func newDisk(n *node) *disk {
@@ -57,19 +59,20 @@ func newDisk(n *node) *disk {
 	}
 }
 
-// time is how long an operation of a usual duration takes now.
-func (d *disk) time(usual uint64) uint64 {
-	t := usual/4 + d.chance.about(usual)
-	if d.n.w.now < d.slowUntil {
-		t = t*20 + 100*millisecond
-	}
-	return t
+// complete runs done after an operation of a usual duration, if the process still lives.
+func (d *disk) complete(usual uint64, done func()) { d.finish(usual, d.n.w.now < d.slowUntil, done) }
+
+// completeVote is complete for the vote ring.
+func (d *disk) completeVote(usual uint64, done func()) {
+	d.finish(usual, d.n.w.now < d.slowUntil && !d.slowLog, done)
 }
 
-// complete runs done after an operation of a usual duration, if the process still lives.
-func (d *disk) complete(usual uint64, done func()) {
-	life := d.n.life
-	d.n.w.after(d.time(usual), func() {
+func (d *disk) finish(usual uint64, slow bool, done func()) {
+	life, t := d.n.life, usual/4+d.chance.about(usual)
+	if slow {
+		t = t*20 + 100*millisecond
+	}
+	d.n.w.after(t, func() {
 		if d.n.life == life {
 			done()
 		}
@@ -93,6 +96,9 @@ func (d *disk) write() {
 	d.writing = true
 	last := d.pending[len(d.pending)-1].position
 	d.complete(d.n.w.config.Write, func() {
+		if d.lost {
+			return
+		}
 		d.writing = false
 		if d.failWrite || d.n.w.now < d.fullUntil {
 			d.failWrite = false
@@ -198,7 +204,7 @@ func (d *disk) saveVote(group int, v vsr.Vote) {
 	d.voting = true
 	copy(d.saving, d.asked)
 	clear(d.asked)
-	d.complete(d.n.w.config.Sync/2, d.votesDone)
+	d.completeVote(d.n.w.config.Sync/2, d.votesDone)
 }
 
 // votesDone ends a turn of the vote ring, once the logs that it vouches for are synced.
@@ -314,7 +320,7 @@ func (d *disk) settleQuietly() {
 // forget drops what belonged to the process.
 func (d *disk) forget() {
 	d.writing, d.syncing, d.voting, d.syncAt = false, false, false, 0
-	d.failWrite, d.failSync = false, false
+	d.failWrite, d.failSync, d.lost = false, false, false
 	clear(d.asked)
 	clear(d.saving)
 }

@@ -25,11 +25,13 @@ func (m *member) perform() {
 		m.w.count("role changed")
 		if out.Role.Primary {
 			m.history.leads(m, out.Role.View)
+			m.w.network.haunt(m.n.id, m.group)
 		}
 	}
 	if out.Vote.Save {
 		m.w.count("vote")
 		vote := out.Vote
+		m.history.castsVote(m, &vote)
 		if wait := m.promised(&vote); wait > 0 {
 			m.w.count("vote waits for a promise")
 			m.n.later(wait, func() { m.n.disk.saveVote(m.group, vote) })

@@ -274,4 +274,7 @@ func (h *history) read(m *member, r *request) {
 	if h.spec.metadata() && op < r.floor {
 		h.fail(m, "N7", "a read of the metadata shows op %d, op %d was acknowledged before it began", op, r.floor)
 	}
+	if op < min(r.shown, uint64(len(h.ops))) { // beyond: the members gave it up
+		h.fail(m, "N7", "a read shows op %d, its front-door had shown op %d before it began", op, r.shown)
+	}
 }

@@ -288,6 +288,14 @@ func (h *history) adoptedHeaders(m *member, a *adoption) {
 	}
 }
 
+// castsVote checks a vote before it is saved: with a new log view it says that the own log is that of the view, so
+// nothing of it may be lost by a crash any more.
+func (h *history) castsVote(m *member, v *vsr.Vote) {
+	if v.LogView > m.n.disk.votes[h.group].logView && m.held() < m.log.head() {
+		h.fail(m, "H5", "votes with log view %d and holds %d ops of %d", v.LogView, m.held(), m.log.head())
+	}
+}
+
 // voteSaved is called when a vote becomes durable. A member that took on the log of a newer view is
 // bound by that log, and no more by acks it gave in older views to ops that are not in it.
 func (h *history) voteSaved(node int, before savedVote, v vsr.Vote) {

@@ -68,7 +68,7 @@ func (w *World) strike(f Fault, s *stream) {
 func (w *World) strikeDisk(f Fault, n *node, s *stream, duration uint64) {
 	switch f {
 	case SlowDisk:
-		n.disk.slowUntil = w.now + duration
+		n.disk.slowUntil, n.disk.slowLog = w.now+duration, s.chance(0.5)
 	case WriteError:
 		n.disk.failWrite = true
 	case FullDisk:

@@ -10,6 +10,18 @@ type link struct {
 	epoch uint64 // a reset makes what is on its way part of the past
 	last  uint64 // arrival of the newest frame
 	cuts  int    // reasons to carry nothing
+	past  past   // what it carried lately
+}
+
+// past are the last frames of a link, of which copies may still be under way somewhere.
+type past struct {
+	frames [32]lateFrame
+	next   int
+}
+
+type lateFrame struct {
+	group   int
+	deliver func()
 }
 
 // network is all links and the faults that strike single frames.
@@ -59,6 +71,11 @@ func (n *network) send(from, to int, frame []byte, group int) {
 		}
 	}
 	n.carry(from, to, deliver)
+	if n.w.config.Rates[Replay] > 0 && group != pingFrame {
+		p := &n.links[from][to].past
+		p.frames[p.next%len(p.frames)] = lateFrame{group, deliver}
+		p.next++
+	}
 	if n.strikes(Duplicate) {
 		n.carry(from, to, deliver)
 	}
@@ -98,6 +115,22 @@ func (n *network) corrupted(frame []byte) []byte {
 		}
 		b[at] ^= 1 << n.fault.below(8)
 		return b
+	}
+}
+
+// haunt has copies of frames of earlier views reach a member that begins to lead another one: the worst moment.
+func (n *network) haunt(to, group int) {
+	if n.w.config.Rates[Replay] == 0 || n.calm || !n.fault.chance(0.3) {
+		return
+	}
+	for from := range n.links {
+		l := &n.links[from][to]
+		for i := range l.past.frames {
+			if late := l.past.frames[i]; late.deliver != nil && late.group == group && n.fault.chance(0.5) {
+				n.w.count("late frame for a new primary")
+				n.w.after(n.fault.below(3*n.w.config.Delay), late.deliver)
+			}
+		}
 	}
 }
 

@@ -176,6 +176,7 @@ func (n *node) resume() {
 func (n *node) syncLost() {
 	n.w.count("sync failed")
 	d := n.disk
+	d.lost = true
 	d.session.epoch++
 	d.session.syncedEpoch = d.session.epoch
 	for _, m := range n.members {

@@ -223,15 +223,17 @@ func (m *member) nodes() []uint8 {
 }
 
 // mayServe reports whether a member may answer reads and admit writes as a primary. Reads of the
-// metadata are linearizable: they need the lease, and everything the view inherited applied, for some
+// metadata are linearizable: they need the lease. All need everything applied that the view inherited, for some
 // of it may be acknowledged.
 func (m *member) mayServe(read bool) bool {
 	now := pulse.Tick(m.n.clock.tick())
 	switch p := m.n.heart.pulse; {
 	case !m.core.Primary():
 		return false
+	case read && !m.core.CaughtUp():
+		return false
 	case read && m.spec.metadata():
-		return m.core.CaughtUp() && p.Leased(m.nodes(), m.quorums().Replication, m.core.View(), now)
+		return p.Leased(m.nodes(), m.quorums().Replication, m.core.View(), now)
 	default:
 		return p.Serving(m.nodes(), m.quorums().Replication, now)
 	}

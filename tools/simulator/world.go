@@ -3,6 +3,8 @@ package simulator
 import (
 	"fmt"
 	"io"
+
+	"github.com/whippet-mq/whippet/libs/wire"
 )
 
 // World is one run: everything in it, and its time.
@@ -24,6 +26,9 @@ type World struct {
 
 	leaderTime, settleTime uint64 // µs that a healed cluster took
 }
+
+// doorCount is the front-doors that clients are spread over.
+const doorCount = 2
 
 // maxSteps ends a run that turns in circles.
 const maxSteps = 3_000_000
@@ -54,8 +59,12 @@ func newWorld(c Config, out io.Writer) *World {
 		w.nodes = append(w.nodes, n)
 		w.after(clocks.below(50*millisecond), n.boot)
 	}
+	doors := [doorCount]door{}
+	for i := range doors {
+		doors[i] = door{floors: make([]wire.Floor, len(c.Groups)), shown: make([]uint64, len(c.Groups))}
+	}
 	for i := range c.Clients {
-		k := &client{w: w, random: newStream(c.Seed, "client "+string(rune('a'+i))), target: make([]int, len(c.Groups))}
+		k := &client{w: w, random: newStream(c.Seed, "client "+string(rune('a'+i))), target: make([]int, len(c.Groups)), door: &doors[i%doorCount]}
 		k.id.Lo, k.id.Hi = uint64(i+1), 1
 		w.clients = append(w.clients, k)
 		w.after(k.random.about(c.Think), k.next)

@@ -19,6 +19,7 @@ type Mutation struct {
 	Changes []Change
 	Profile string // in which it is to be found
 	Seeds   int    // within so many seeds
+	Tests   string // or by which tests, where the simulator does not have what is broken: a directory, a blank, a pattern
 }
 
 // Change is one text of a file and what replaces it.
@@ -26,8 +27,8 @@ type Change struct{ Old, New string }
 
 // Found is how a mutation was caught.
 type Found struct {
-	Seed int // 0: it was not
-	Rule string
+	Seed int    // 0: it was not, or by a test
+	Rule string // or the test, "" if it was not
 }
 
 // Root is the directory of the repository that holds the working directory.
@@ -79,8 +80,13 @@ func (m *Mutation) Apply(root string) (broken map[string]string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^seed (\d+) \w+: FAILED (\S+)`)
 
-// Find builds the simulator with the break in it, in dir, and runs seeds until one fails.
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// Find builds the simulator with the break in it, in dir, and runs seeds until one fails; or it runs the tests.
 func (m *Mutation) Find(root, dir string) (Found, error) {
+	if m.Tests != "" {
+		return m.test(root, dir)
+	}
 	program, err := m.build(root, dir)
 	if err != nil {
 		return Found{}, err
@@ -96,7 +102,41 @@ func (m *Mutation) Find(root, dir string) (Found, error) {
 	return Found{}, nil
 }
 
+// test runs the tests with the break in the code.
+func (m *Mutation) test(root, dir string) (Found, error) {
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return Found{}, err
+	}
+	where, which, _ := strings.Cut(m.Tests, " ")
+	cmd := exec.Command("go", "test", "-overlay", overlay, "-count", "1", "-run", "^("+which+")$", ".")
+	cmd.Dir = filepath.Join(root, where)
+	out, err := cmd.CombinedOutput()
+	if match := failedTest.FindSubmatch(out); match != nil {
+		return Found{Rule: string(match[1])}, nil
+	}
+	if err != nil {
+		return Found{}, fmt.Errorf("mutation %q: %w: %s", m.Name, err, out)
+	}
+	return Found{}, nil
+}
+
 func (m *Mutation) build(root, dir string) (program string, err error) {
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "simulator")
+	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./simulator/cmd/whippet-simulator")
+	cmd.Dir = filepath.Join(root, "tools")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mutation %q: %w: %s", m.Name, err, out)
+	}
+	return program, nil
+}
+
+// overlay writes the broken files into dir, with what tells the compiler of them.
+func (m *Mutation) overlay(root, dir string) (path string, err error) {
 	broken, err := m.Apply(root)
 	if err != nil {
 		return "", err
@@ -107,15 +147,6 @@ func (m *Mutation) build(root, dir string) (program string, err error) {
 		err = errors.Join(err, os.WriteFile(replace[file], []byte(text), 0o600))
 	}
 	list, jsonErr := json.Marshal(map[string]map[string]string{"Replace": replace})
-	overlay := filepath.Join(dir, "overlay.json")
-	if err = errors.Join(err, jsonErr, os.WriteFile(overlay, list, 0o600)); err != nil {
-		return "", err
-	}
-	program = filepath.Join(dir, "simulator")
-	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./simulator/cmd/whippet-simulator")
-	cmd.Dir = filepath.Join(root, "tools")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("mutation %q: %w: %s", m.Name, err, out)
-	}
-	return program, nil
+	path = filepath.Join(dir, "overlay.json")
+	return path, errors.Join(err, jsonErr, os.WriteFile(path, list, 0o600))
 }

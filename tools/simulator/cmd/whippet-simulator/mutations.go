@@ -60,8 +60,15 @@ func findOne(root string, m *mutation.Mutation) (string, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	found, err := m.Find(root, dir)
-	if err != nil || found.Seed > 0 {
-		return fmt.Sprintf("%-8s seed %-5d %s", m.Profile, found.Seed, found.Rule), err
+	switch {
+	case err != nil:
+		return "", err
+	case m.Tests != "" && found.Rule != "":
+		return fmt.Sprintf("%-8s %s", "tests", found.Rule), nil
+	case m.Tests != "":
+		return "NOT FOUND by " + m.Tests, nil
+	case found.Seed > 0:
+		return fmt.Sprintf("%-8s seed %-5d %s", m.Profile, found.Seed, found.Rule), nil
 	}
 	return fmt.Sprintf("NOT FOUND in %d seeds of %s", m.Seeds, m.Profile), nil
 }
