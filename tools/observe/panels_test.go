@@ -21,7 +21,7 @@ import (
 	"github.com/whippet-mq/whippet/tools/process"
 )
 
-var pictures = flag.String("pictures", "", "draw what each dashboard shows into this directory, after half a minute of load")
+var pictures = flag.String("pictures", "", "draw what each dashboard shows into this directory, after a minute of load")
 
 // services is a cluster in which everything that scales is there more than once.
 var services = local.Plan{Metadata: 3, Partition: 3, FrontDoor: 2, Env: map[string]string{
@@ -43,13 +43,32 @@ func start(t *testing.T, plan local.Plan) *local.Cluster {
 	return c
 }
 
+var binaries struct {
+	sync.Once
+	dir string
+	err error
+}
+
+// TestMain removes the binaries the tests share.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binaries.dir != "" {
+		_ = os.RemoveAll(binaries.dir)
+	}
+	os.Exit(code)
+}
+
 func built(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := process.BuildAll(dir); err != nil {
-		t.Fatal(err)
+	binaries.Do(func() {
+		if binaries.dir, binaries.err = os.MkdirTemp("", "observe"); binaries.err == nil {
+			binaries.err = process.BuildAll(binaries.dir)
+		}
+	})
+	if binaries.err != nil {
+		t.Fatal(binaries.err)
 	}
-	return dir
+	return binaries.dir
 }
 
 func doors(c *local.Cluster) (addresses []string) {
@@ -161,6 +180,7 @@ func TestPanels(t *testing.T) {
 	t.Logf("%d panels with %d queries, %d rules, %d documents; %d metrics and %d labels of theirs checked",
 		len(panels), queries, len(ruled), documents, len(check.used), check.labels)
 	if *pictures != "" {
+		soon(shownFor, func() bool { return false })
 		draw(t, p, panels, *pictures)
 	}
 }

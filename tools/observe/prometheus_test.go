@@ -187,7 +187,7 @@ func (p *prometheus) history(expr string, d time.Duration) ([]sample, error) {
 	var data struct{ Result []sample }
 	now := time.Now()
 	err := p.get("/api/v1/query_range", url.Values{
-		"query": {expr}, "step": {"1"}, "start": {strconv.FormatInt(now.Add(-d).Unix(), 10)}, "end": {strconv.FormatInt(now.Unix(), 10)},
+		"query": {expr}, "step": {"3"}, "start": {strconv.FormatInt(now.Add(-d).Unix(), 10)}, "end": {strconv.FormatInt(now.Unix(), 10)},
 	}, &data)
 	return data.Result, err
 }

@@ -11,13 +11,17 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
 
-// Every relative link of the README and of the pages in deploy/docs leads somewhere.
+// Every relative link of the README and of the pages in and below deploy/docs leads somewhere.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "deploy/docs/*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md")) {
+	below, err := filepath.Glob(filepath.Join(root, "deploy/docs/*/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(append(pages, below...), filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
