@@ -20,11 +20,10 @@ const (
 
 // Publisher says what happens in a process. A nil Publisher says nothing.
 type Publisher struct {
-	config  PublisherConfig
-	process string
-	stop    chan struct{}
-	gone    chan struct{}
-	wake    chan struct{}
+	config PublisherConfig
+	stop   chan struct{}
+	gone   chan struct{}
+	wake   chan struct{}
 
 	mu       sync.Mutex
 	source   Source
