@@ -110,6 +110,7 @@ type Loop struct {
 	epoch     uint64 // suspect epoch in force
 	timers    timers
 	woken     []*Group
+	late      bool // more groups than those woken were due
 	alive     liveness
 	changing  int      // view changes under way
 	behind    []*Group // those that may not take part: see Behind

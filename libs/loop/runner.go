@@ -156,9 +156,10 @@ func (r *Runner) tryTurn() {
 // failed to get the turn has gone.
 func (r *Runner) endTurn() {
 	r.arm()
+	late := r.stepped && r.Loop.late // else the alarm goes off
 	r.turn.Unlock()
 	r.mu.Lock()
-	more := len(r.inbox) > 0
+	more := late || len(r.inbox) > 0
 	r.mu.Unlock()
 	if more {
 		r.kick()

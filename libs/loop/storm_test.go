@@ -102,3 +102,20 @@ func TestRemovedGroupOfSeveral(t *testing.T) {
 	}
 	c.mustWrite(2)
 }
+
+// A turn wakes so many groups and no more, and the next turns wake the others.
+func TestWakingIsPaced(t *testing.T) {
+	c := newCluster(t, 1, 3, 3*maxWoken, vsr.Policy{})
+	c.run(3_000_000)
+	c.settle()
+	l := c.nodes[0].engine.Loop
+	for _, g := range l.clustered {
+		l.schedule(g, c.now)
+	}
+	for left := 2 * maxWoken; left >= 0; left -= maxWoken {
+		l.wakeUp()
+		if len(l.timers) != left || l.late != (left > 0) {
+			t.Fatalf("%d groups wait, late: %v, want %d", len(l.timers), l.late, left)
+		}
+	}
+}

@@ -37,13 +37,21 @@ func (l *Loop) NextWake() (at vsr.Tick, ok bool) {
 
 func (l *Loop) due() bool { return len(l.timers) > 0 && l.timers[0].peers.wake <= l.env.Tick() }
 
-// wakeUp steps the groups whose time has come, each once.
+// maxWoken bounds the groups a turn wakes: what ten thousand of them ask after a restart is answered, and the
+// answers are taken, before the next ones ask.
+const maxWoken = 256
+
+// wakeUp steps groups whose time has come, each once. The others are left to the next turn.
 func (l *Loop) wakeUp() {
+	l.late = false
 	if !l.due() {
 		return
 	}
 	now := l.env.Tick()
 	for len(l.timers) > 0 && l.timers[0].peers.wake <= now {
+		if l.late = len(l.woken) == maxWoken; l.late {
+			break
+		}
 		g := l.timers[0]
 		l.timers.remove(0)
 		l.inform(g)
