@@ -133,6 +133,7 @@ func serve(ctx context.Context, r *service.Runtime, roles Roles) error {
 	if n.metadata != nil && n.metadata.Damaged() != nil {
 		r.Ops.Condition("metadata").Degrade(n.metadata.Damaged().Error())
 	}
+	go returnMemory(n.ending)
 	r.OnReload(n.reload)
 	if err := r.Ready(n.bound()); err != nil {
 		return err
