@@ -64,3 +64,33 @@ func TestHealthAsksAPage(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthSettled: a replica that is behind is told from one that is not, also where nobody says.
+func TestHealthSettled(t *testing.T) {
+	page := ""
+	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/metrics" {
+			_, _ = io.WriteString(w, page)
+		}
+	}))
+	defer ops.Close()
+	address := strings.TrimPrefix(ops.URL, "http://")
+	for _, c := range []struct {
+		page string
+		code int
+	}{
+		{"# HELP x\nwhippet_partitions_unsettled 0\n", exitDone},
+		{"whippet_partitions_unsettled 3\n", exitFailed},
+		{"whippet_partitions_led 0\n", exitFailed},
+	} {
+		page = c.page
+		s := &shell{t, map[string]string{}, t.TempDir()}
+		if _, errs, code := s.run("", "health", "--settled", "--ops", address); code != c.code {
+			t.Errorf("%q: exit code %d, %q", c.page, code, errs)
+		}
+	}
+	s := &shell{t, map[string]string{}, t.TempDir()}
+	if _, _, code := s.run("", "health", "--settled"); code != exitUsage {
+		t.Errorf("--settled alone: exit code %d", code)
+	}
+}
