@@ -7,6 +7,7 @@ SHELL := bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+BIN     ?= bin
 SERVICE := github.com/whippet-mq/whippet/libs/service
 LDFLAGS := -s -w -X $(SERVICE).Version=$(VERSION) -X $(SERVICE).Commit=$(COMMIT) -X main.version=$(VERSION)
 
@@ -39,31 +40,31 @@ run: ## build and start a standalone broker on the default ports, in the foregro
 	@exec deploy/run $(or $(DATA),data)
 
 build: ## static binaries in bin/
-	@mkdir -p bin
+	@mkdir -p $(BIN)
 	@for program in $(PROGRAMS); do \
 	  name=$${program%%=*}; dir=$${program#*=}; \
 	  case " $(or $(ONLY),$$name) " in *" $$name "*) ;; *) continue ;; esac; \
 	  [ -f "$$dir/main.go" ] || continue; \
-	  echo "bin/$$name"; \
-	  (cd "$$dir" && CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o "$(CURDIR)/bin/$$name" .); \
+	  echo "$(BIN)/$$name"; \
+	  (cd "$$dir" && CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o "$(abspath $(BIN))/$$name" .); \
 	done
 	@case " $(or $(ONLY),nats-server) " in *" nats-server "*) \
-	  echo "bin/nats-server"; \
-	  cd tools && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/nats-server $(NATS) ;; \
+	  echo "$(BIN)/nats-server"; \
+	  cd tools && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$(abspath $(BIN))/nats-server" $(NATS) ;; \
 	esac
 
 # What goes into images.
 SHIPPED := whippet whippet-server whippet-front-door whippet-metadata-replica whippet-partition-replica nats-server
 
-images: ## container images from scratch out of bin/, no registry needed, tagged with the version
+images: ## container images from scratch out of bin/, no registry needed, tagged with VERSION, or with its own and latest
 	@$(MAKE) --no-print-directory build ONLY="$(SHIPPED)"
-	@deploy/images $(VERSION)
+	@BIN=$(BIN) deploy/images $(VERSION) $(if $(filter file,$(origin VERSION)),latest)
 
 up: images ## the compose cluster with dashboards (VARIANT=small, standalone or tls: another form)
-	@IMAGE_TAG=$(VERSION) deploy/compose/run up $(VARIANT)
+	@BIN=$(BIN) deploy/compose/run up $(VARIANT)
 
 down: ## take the compose cluster away: containers, networks and volumes, so all data (VARIANT= as for up)
-	@IMAGE_TAG=$(VERSION) deploy/compose/run down $(VARIANT)
+	@deploy/compose/run down $(VARIANT)
 
 test: ## the whole suite, as CI runs it: lint, unit, race, poison, process and client tests
 	@.ci/test

@@ -1,4 +1,5 @@
-"""The official Python SDK against a real server, or a cluster: wheel.py SERVER VERSION [services|all-role].
+"""The official Python SDK against a real server, or a cluster: wheel.py SERVER VERSION [services|all-role], or
+against containers: wheel.py PROJECT VERSION containers.
 
 Each step is one check; they build on each other. The server is killed in the middle and started
 again on its data. Ends with "N passed, N failed".
@@ -104,6 +105,53 @@ class Cluster:
 
     def words(self):
         return "\n".join(f"{log}\n{log.read_text()[-1500:]}" for log in sorted(self.directory.glob("cluster/*/log")))
+
+
+class Containers:
+    """A compose project that runs, named by its label. Clients know its second front-door, through the published ports."""
+
+    PORTS = {"tcp": "8090/tcp", "quic": "8080/udp", "websocket": "8092/tcp"}
+
+    def __init__(self, project):
+        self.project = project
+        self.ours = [c for service in ("metadata", "partition", "front-door") for c in self.containers(service)]
+
+    def docker(self, *words):
+        return subprocess.run(["docker", *words], check=True, capture_output=True, text=True).stdout
+
+    def containers(self, service):
+        label = "com.docker.compose.service"
+        lines = self.docker("ps", "-a", "--filter", f"label=com.docker.compose.project={self.project}", "--format", f'{{{{.ID}}}} {{{{.Label "{label}"}}}}')
+        return [id for id, name in (line.split() for line in lines.splitlines()) if name.startswith(service)]
+
+    def states(self, field):
+        return self.docker("inspect", "--format", "{{.State." + field + "}}", *self.ours).split()
+
+    def start(self):
+        self.docker("start", *self.ours)
+        deadline = time.monotonic() + 120
+        while set(self.states("Health.Status")) != {"healthy"}:
+            if time.monotonic() > deadline:
+                raise RuntimeError("not healthy:\n" + self.words())
+            time.sleep(0.1)
+        self.address = self.bound("tcp")
+
+    def bound(self, section):
+        (door,) = self.containers("front-door-1")
+        return self.docker("port", door, self.PORTS[section]).splitlines()[0]
+
+    def kill(self):
+        self.docker("kill", *self.ours)
+
+    def stop(self):
+        self.docker("stop", *self.ours)
+        return sum(map(int, self.states("ExitCode")))
+
+    def alive(self):
+        return "running" in self.states("Status")
+
+    def words(self):
+        return "\n".join(f"{c}\n{self.docker('logs', '--tail', '20', c)}" for c in self.ours)
 
 
 class Checks:
@@ -302,7 +350,10 @@ class Newer:
 async def main(binary, version, form=""):
     passed = failed = 0
     with tempfile.TemporaryDirectory() as directory:
-        server = Cluster(binary, directory, form) if form else Server(binary, directory)
+        if form == "containers":
+            server = Containers(binary)
+        else:
+            server = Cluster(binary, directory, form) if form else Server(binary, directory)
         server.start()
         kind = Newer if version.startswith("0.9.1") else Checks
         checks = kind(server)

@@ -39,9 +39,6 @@ func (l *Lanes) Add(kind string, door, rate int, do Request) {
 // Shut tells the lanes that a door is about to go, as a load balancer would notice: they use the next one.
 func (l *Lanes) Shut(door int) { l.shut.Store(int64(door) + 1) }
 
-// Open takes Shut back: who connects from now on does so at its own door.
-func (l *Lanes) Open() { l.shut.Store(0) }
-
 // Start returns when every lane is connected, or ctx has ended.
 func (l *Lanes) Start(ctx context.Context) {
 	ctx, l.stop = context.WithCancel(ctx)
@@ -60,19 +57,21 @@ func (l *Lanes) Start(ctx context.Context) {
 // Still ends the work. What the lanes saw can be looked at from then on.
 func (l *Lanes) Still() { l.stop(); l.done.Wait() }
 
-// address is that of a door, or of the next one while it is shut.
-func (l *Lanes) address(door int) string {
-	if int(l.shut.Load()) == door+1 {
-		door++
-	}
-	return l.doors[door%len(l.doors)]
-}
-
+// dial connects at a door, or at the next one while that is shut or refuses.
 func (l *Lanes) dial(ctx context.Context, door int) *client.Client {
 	o := l.Connect
-	o.Address, o.RetryFor, o.Timeout = l.address(door), -1, answerTime
-	c, _ := client.Dial(ctx, o) // tried again until it answers
-	return c
+	o.RetryFor, o.Timeout = -1, answerTime
+	for i := range l.doors {
+		at := (door + i) % len(l.doors)
+		if int(l.shut.Load()) == at+1 {
+			continue
+		}
+		o.Address = l.doors[at]
+		if c, err := client.Dial(ctx, o); err == nil {
+			return c
+		}
+	}
+	return nil // tried again until it answers
 }
 
 // lane is one client that asks for the same thing at a fixed rate. An answer is measured from when the
