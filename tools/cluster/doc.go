@@ -11,7 +11,7 @@
 //	go test ./cluster -run TestGap -gap 3s -v
 //	go test ./cluster -run TestLoginStorm -storm 5000 -v
 //	go test ./cluster -run TestOverload -overload 1000 -v
-//	go test ./cluster -run TestIdlePartitions -partitions 10000 -v
+//	go test ./cluster -run TestIdlePartitions -partitions 10000 -v -profiles DIRECTORY
 //	go test ./cluster -run TestControlPlaneDies -nats-down 1m -v
 //
 // The tests that look at times log a table. A lane of pings, which need nothing but their front-door, shows what
