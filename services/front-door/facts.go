@@ -69,6 +69,26 @@ func (f *facts) get(groups []uint64, dst []link.Fact) []link.Fact {
 	return dst
 }
 
+// soon is get for those who had rather have what is known already than wait longer than limit.
+func (f *facts) soon(groups []uint64, limit time.Duration) []link.Fact {
+	fresh := make(chan []link.Fact, 1)
+	go func() { fresh <- f.get(groups, nil) }()
+	wait := time.NewTimer(limit)
+	defer wait.Stop()
+	select {
+	case facts := <-fresh:
+		return facts
+	case <-wait.C:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := make([]link.Fact, len(groups))
+	for i, id := range groups {
+		known[i] = f.known[id]
+	}
+	return known
+}
+
 // pull asks every replica for its groups at once, with rounds that start after the call. It returns the
 // groups that have to be looked for elsewhere.
 func (f *facts) pull(groups []uint64, answers map[uint64]link.Fact) (rest []uint64) {

@@ -1,6 +1,10 @@
 package frontdoor
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // objects are the gauges the reference serves under these names, without a prefix: counts of what
 // exists, as this front-door sees it when it is scraped.
@@ -16,6 +20,10 @@ var (
 	descClients    = prometheus.NewDesc("clients", "Client connections.", nil, nil)
 )
 
+// scrapeWait is how long a scrape waits for partition replicas: when they do not answer, the rest of the page is
+// what somebody needs.
+const scrapeWait = 300 * time.Millisecond
+
 // Describe implements prometheus.Collector.
 func (o *objects) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descStreams, descTopics, descPartitions, descSegments, descMessages, descUsers, descClients} {
@@ -30,7 +38,7 @@ func (o *objects) Collect(ch chan<- prometheus.Metric) {
 	for _, stream := range view.Streams() {
 		groups = appendGroups(groups, stream)
 	}
-	known := o.core.facts.get(groups, nil)
+	known := o.core.facts.soon(groups, scrapeWait)
 	var t totals
 	for _, stream := range view.Streams() {
 		var one totals

@@ -264,8 +264,8 @@ func drillServer(t *testing.T) []outcome {
 				t.Error(err)
 			}
 		}},
-		{"two hundred log in at once", []string{"WhippetLoginsBusy"}, func(*testing.T) {
-			stop = during(200, func(i int) {
+		{"two thousand log in at once", []string{"WhippetLoginsBusy"}, func(*testing.T) {
+			stop = during(2000, func(i int) {
 				one, err := client.Dial(context.Background(), client.Options{Address: s.Address(), Username: "iggy", Password: fmt.Sprint("wrong-", i, time.Now().UnixNano()), RetryFor: -1})
 				if err == nil {
 					one.Close()

@@ -61,7 +61,12 @@ func (p *prometheus) firing() (all []string) {
 // run causes what a drill is about, waits until its alerts fire, cures it and waits until nothing fires.
 func (p *prometheus) run(t *testing.T, d drill) (rows []outcome) {
 	t.Helper()
-	if !soon(patience, func() bool { return len(p.firing()) == 0 }) {
+	// Of the other alerts some may fire all the time: this machine's own disk may be nearly full.
+	over := func() bool {
+		now := p.firing()
+		return !slices.ContainsFunc(d.alerts, func(name string) bool { return slices.Contains(now, name) })
+	}
+	if !soon(patience, over) {
 		t.Fatalf("before %q: %q fire", d.what, p.firing())
 	}
 	began, fired := time.Now(), map[string]time.Duration{}
@@ -89,7 +94,7 @@ func (p *prometheus) run(t *testing.T, d drill) (rows []outcome) {
 				delete(cleared, name)
 			}
 		}
-		return len(now) == 0
+		return over()
 	}) {
 		t.Errorf("after %q: %q still fire", d.what, p.firing())
 	}

@@ -64,7 +64,8 @@ var metadataReplica = Dashboard{
 			graph("Partition replicas", Number,
 				Query{"sum(whippet_metadata_nodes)", "registered"}, Query{"sum(whippet_metadata_nodes_down)", "silent"}),
 			graph("Copies on silent replicas", Number, Query{"sum(whippet_metadata_copies_down)", "copies"},
-				Query{"sum(whippet_metadata_partitions_unavailable)", "partitions without a majority"}),
+				Query{"sum(whippet_metadata_partitions_unavailable)", "partitions without a majority"},
+				Query{"sum(whippet_metadata_partitions_short)", "partitions a copy short"}),
 		}},
 		{"Changes", []Panel{
 			graph("Operations", PerSecond, Query{"rate(whippet_metadata_ops_applied_total[1m])", "{{instance}}"}),
@@ -121,6 +122,8 @@ var partitionReplica = Dashboard{
 			graph("States fetched", PerSecond,
 				Query{"sum by (instance) (rate(whippet_transfers_total[1m]))", "{{instance}}"},
 				Query{"sum by (instance) (rate(whippet_transfers_failed_total[1m]))", "{{instance}} in vain"}),
+			graph("Partitions moved here", PerSecond, Query{"rate(whippet_moves_total[1m])", "{{instance}}"}),
+			graph("Copied for moves", BytesPerSecond, Query{"rate(whippet_move_copied_bytes_total[1m])", "{{instance}}"}),
 			dropped("partition"),
 			graph("Damaged partitions", Number,
 				Query{"whippet_partition_fenced_total", "{{instance}} fenced"}, Query{"whippet_partition_quarantined_total", "{{instance}} unknown"}).
