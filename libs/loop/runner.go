@@ -2,6 +2,7 @@ package loop
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/journal"
@@ -74,13 +75,28 @@ func (r *Runner) Do(f func()) bool {
 	return true
 }
 
-// Wait runs f inside a turn and returns after that turn. It must not be called from a turn.
+// Wait runs f inside a turn and returns when it has run. False: the runner has ended, and f will not run. It must
+// not be called from a turn.
 func (r *Runner) Wait(f func()) bool {
+	var taken atomic.Bool // by the turn that runs f, or by the end of the runner
 	done := make(chan struct{})
-	if !r.Do(func() { defer close(done); f() }) {
+	run := func() {
+		defer close(done)
+		if !taken.Swap(true) {
+			f()
+		}
+	}
+	if !r.Do(run) {
 		return false
 	}
-	<-done
+	select {
+	case <-done:
+	case <-r.stop:
+		if !taken.Swap(true) {
+			return false
+		}
+		<-done
+	}
 	return true
 }
 

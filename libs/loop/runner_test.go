@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,5 +30,30 @@ func TestCallDuringATickIsTaken(t *testing.T) {
 	case <-c.Done():
 	case <-time.After(20 * tickEvery):
 		t.Fatal("a call that came during a tick was left in the inbox")
+	}
+}
+
+// Who waits while the runner ends, or asks when it has ended, is told whether the function ran.
+func TestWaitAtTheEnd(t *testing.T) {
+	r := newRunner(New(&fakeEnv{}, Limits{}))
+	r.Start()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for ok := true; ok; {
+				var ran atomic.Bool
+				if ok = r.Wait(func() { ran.Store(true) }); ok != ran.Load() {
+					t.Errorf("Wait says %v, the function ran: %v", ok, ran.Load())
+				}
+			}
+		})
+	}
+	if !r.Wait(func() {}) {
+		t.Error("nothing runs before the end")
+	}
+	r.Close(time.Second)
+	all.Wait()
+	if r.Wait(func() { t.Error("a function ran after the end") }) {
+		t.Error("Wait says that a function ran after the end")
 	}
 }
