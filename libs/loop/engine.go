@@ -161,12 +161,6 @@ func (e *Engine) Now() uint64 {
 	return uint64(time.Now().UnixMicro())
 }
 
-// process is when this process began to count ticks.
-var process = time.Now()
-
-// Ticks is the monotonic clock of the process in microseconds, never 0.
-func Ticks() vsr.Tick { return vsr.Tick(time.Since(process).Microseconds()) + 1 }
-
 // Tick implements Env.
 func (e *Engine) Tick() vsr.Tick {
 	if e.options.Ticks != nil {

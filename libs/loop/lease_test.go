@@ -157,3 +157,36 @@ func TestNodesThatAnswerAgainAreSpokenTo(t *testing.T) {
 		t.Error("a node that answers again is not spoken to")
 	}
 }
+
+// A member that wants a newer view may have followed another primary: nothing is read where that is heard, until it is
+// decided who leads.
+func TestNothingIsReadInDoubt(t *testing.T) {
+	c := newCluster(t, 5, 3, 1, vsr.Policy{})
+	c.run(1_000_000)
+	c.mustWrite(1)
+	c.run(1_000_000)
+	n := c.primary(1)
+	g := n.engine.Loop.Group(1)
+	if ok, _ := g.Serves(c.now, n.echoes); !ok {
+		t.Fatal("nothing is read while all is well")
+	}
+	c.nodes[(int(n.id)-10+1)%3].engine.NodeDead(n.id) // it alone
+	for range 140 { // its vote waits for what it promised
+		c.settle()
+		c.pass(5_000)
+	}
+	if ok, _ := g.Serves(c.now, n.echoes); ok || !g.Primary() {
+		t.Errorf("in doubt: serves %v, leads %v", ok, g.Primary())
+	}
+	for range 150 {
+		c.settle()
+		c.pass(20_000)
+	}
+	p := c.primary(1)
+	if p == nil {
+		t.Fatal("nobody leads")
+	}
+	if ok, why := p.engine.Loop.Group(1).Serves(c.now, p.echoes); !ok {
+		t.Errorf("nothing is read after it is decided: %v", why)
+	}
+}

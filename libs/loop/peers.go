@@ -112,7 +112,7 @@ func (g *Group) publish() {
 	v := uint64(g.core.View()) | uint64(g.core.Leader())<<statusLeader
 	if g.core.Primary() {
 		v |= statusPrimary
-		if p.settled >= p.inherited { // what earlier primaries acknowledged is not committed before
+		if p.settled >= p.inherited && !g.core.Doubted() { // what earlier primaries acknowledged is not committed before
 			v |= statusReads
 		}
 	}

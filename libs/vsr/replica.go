@@ -155,6 +155,10 @@ func (r *Replica) Primary() bool { return r.acting() && !r.isolated }
 // point may have been acknowledged to clients before. Until then it answers no read that must see them.
 func (r *Replica) CaughtUp() bool { return r.Primary() && r.applied >= r.start }
 
+// Doubted reports whether a member wanted a newer view lately: it may have followed another primary, so that this one
+// leads no more. Until that is decided nothing is read here (design-arguments 14).
+func (r *Replica) Doubted() bool { return r.timers[timerRelease] != 0 }
+
 // acting reports whether this replica leads its view, heard by the others or not.
 func (r *Replica) acting() bool {
 	return r.status == statusNormal && !r.halted && r.leader() == r.group.Self && r.settled()

@@ -230,7 +230,7 @@ func (m *member) mayServe(read bool) bool {
 	switch p := m.n.heart.pulse; {
 	case !m.core.Primary():
 		return false
-	case read && !m.core.CaughtUp():
+	case read && (!m.core.CaughtUp() || m.core.Doubted()):
 		return false
 	case read && m.spec.metadata():
 		return p.Leased(m.nodes(), m.quorums().Replication, m.core.View(), now)
