@@ -87,7 +87,10 @@ func (e *Engine) Forget(group uint64) error {
 	return e.journal.Write(&journal.Round{Sync: true, Reserved: true, Records: []journal.Record{{Kind: journal.KindGone, Group: group}}})
 }
 
-// Sealed returns the seal of the group once it is committed and applied here. Called in a turn.
+// Sync makes everything durable that was written before. done is called in a turn.
+func (e *Engine) Sync(done func(error)) { e.Go(e.journal.SyncAll, done) }
+
+// Sealed returns the seal of the group once it is committed. Called in a turn.
 func (g *Group) Sealed() (seal wire.LogSeal, ok bool) {
 	if g.core == nil {
 		return seal, false

@@ -19,10 +19,10 @@ func (p *pipeline) closed() bool {
 // Closed reports whether the log here ends in a seal, committed or not: no request gets an op.
 func (r *Replica) Closed() bool { return r.closed() }
 
-// Sealed returns the seal of the group once a quorum of it holds the seal and it is applied here: from then on
-// a successor may begin. An uncommitted seal may still be cut, and then the group goes on.
+// Sealed returns the seal of the group once it is committed: a quorum of the group holds it, and from then on a
+// successor may begin. An uncommitted seal may still be cut, and then the group goes on.
 func (r *Replica) Sealed() (seal wire.LogSeal, ok bool) {
-	if !r.closed() || r.applied < r.tail.head {
+	if !r.closed() || r.committed < r.tail.head {
 		return seal, false
 	}
 	h := &r.tail.at(r.tail.head).header

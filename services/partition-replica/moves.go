@@ -205,7 +205,14 @@ func (m *moves) endCopies(s slot, except ...uint64) {
 func (p *Partition) steer(target, members []byte) {
 	if seal, ok := p.group.Sealed(); ok {
 		if len(p.heirs) > 0 && p.leads() && !p.reporting.Swap(true) {
-			go p.report(wire.Move{Kind: wire.MoveSucceed, Group: p.id, Members: p.heirs, Seal: seal})
+			m := wire.Move{Kind: wire.MoveSucceed, Group: p.id, Members: p.heirs, Seal: seal}
+			p.engine.Sync(func(err error) { // a power cut must not take what a successor is to go on from
+				if err != nil {
+					p.reporting.Store(false)
+					return
+				}
+				go p.report(m)
+			})
 		}
 		return
 	}
@@ -324,14 +331,15 @@ func (r *Replica) takeOver(h *inheritance, state *moving) (settled bool) {
 	return false
 }
 
-// convert makes a member of the sealed group a member of its successor with all it has, if its log ends in the seal.
+// convert makes a member of the sealed group a member of its successor with all it has, if its log ends in the seal: then
+// nothing is missing, whatever the member knows of itself.
 func (r *Replica) convert(old *Partition, h *inheritance) (done bool) {
 	if r.Engine(h.id) != old.engine || old.home>>homeBits == wire.MaxTag {
 		return false // it is taken in as a copy
 	}
 	old.engine.Wait(func() {
 		last := old.group.Last()
-		if r.find(h.origin) != old || old.fence.Load() != nil || !old.group.Settled() || !vsr.Succeeds(&last, h.seal) {
+		if r.find(h.origin) != old || old.fence.Load() != nil || !vsr.Succeeds(&last, h.seal) {
 			return
 		}
 		next := r.newPartition(old.engine, h.id)

@@ -40,7 +40,9 @@ type client struct {
 // request is one write or read; repeats of it are the same request.
 type request struct {
 	client  *client
-	group   int
+	slot    int   // partition that is asked, or the metadata
+	group   int   // of it, as last looked up
+	target  []int // of a seal: who goes on
 	read    bool
 	number  uint64
 	value   uint64
@@ -70,9 +72,10 @@ func (c *client) next() {
 	c.number++
 	c.w.values++
 	r := &request{
-		client: c, group: c.random.index(len(c.w.config.Groups)), read: c.random.chance(c.w.config.Reads),
+		client: c, slot: c.random.index(len(c.w.slots)), read: c.random.chance(c.w.config.Reads),
 		number: c.number, value: c.w.values, started: c.w.now,
 	}
+	r.group = c.w.slots[r.slot].group
 	r.body, r.floor = newBody(r.value), c.w.history[r.group].acknowledgedTo
 	c.request = r
 	c.try(r)
@@ -90,6 +93,7 @@ func (c *client) try(r *request) {
 	}
 	r.attempt++
 	attempt := r.attempt
+	r.group = c.w.slots[r.slot].group
 	r.shown, r.below = c.door.shown[r.group], c.door.floors[r.group]
 	spec := &c.w.config.Groups[r.group]
 	target := c.target[r.group]
@@ -102,7 +106,12 @@ func (c *client) try(r *request) {
 			c.answered(r, answer{refused: true})
 			return
 		}
-		n.tell(func() { n.members[r.group].request(r) })
+		group := r.group
+		n.tell(func() {
+			if m := n.members[group]; m != nil {
+				m.request(r)
+			}
+		})
 	})
 	c.w.after(answerLimit, func() {
 		if !r.done && r.attempt == attempt {
@@ -137,6 +146,9 @@ func (c *client) probe(group, view, times int) {
 // answer travels back to the client.
 func (r *request) answer(a answer) {
 	c := r.client
+	if c == nil { // a seal: the register says how it ended
+		return
+	}
 	c.w.after(c.random.between(50, 2*millisecond), func() { c.answered(r, a) })
 }
 
@@ -181,6 +193,12 @@ func (m *member) request(r *request) {
 	switch {
 	case r.done:
 		return
+	case m.core.Closed() && r.read:
+		r.answer(answer{refused: true})
+		return
+	case m.core.Closed():
+		m.propose(r) // the core refuses by itself
+		return
 	case !m.mayServe(r.read):
 		if !r.read && !m.core.Primary() && m.n.random.chance(0.1) { // the core refuses by itself
 			m.propose(r)
@@ -217,10 +235,18 @@ func (m *member) propose(r *request) {
 	if m.spec.metadata() {
 		operation = wire.OpCreateStream
 	}
+	m.proposeAs(r, operation)
+}
+
+func (m *member) proposeAs(r *request, operation wire.Operation) {
+	client := wire.U128{}
+	if r.client != nil {
+		client = r.client.id
+	}
 	token := m.give(r.body)
 	m.waiting[token] = r
 	m.step(vsr.Input{Kind: vsr.InputRequest, Body: token, BodyHash: wire.Hash64(r.body), Request: vsr.Request{
-		Operation: operation, Client: r.client.id, Request: r.number, Size: wire.HeaderSize + bodySize,
+		Operation: operation, Client: client, Request: r.number, Size: wire.HeaderSize + bodySize,
 	}})
 	if m.waiting[token] != nil {
 		m.w.fail("L2", "node %d group %d: a request got neither an op nor a refusal", m.n.id, m.group)

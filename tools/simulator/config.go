@@ -69,6 +69,7 @@ type GroupConfig struct {
 	Members  []int // node of each member index
 	Policy   vsr.Policy
 	Pipeline int
+	After    int // index + 1 of the group it may succeed, 0: it is born with the run. Without members until it does
 }
 
 func (g *GroupConfig) metadata() bool { return g.ID == wire.MetadataGroup }
@@ -90,6 +91,7 @@ func Draw(o Options) Config {
 		c.Nodes = nodes
 	}
 	c.drawGroups(s)
+	c.drawHeirs()
 	length := s.between(3, 9) * second
 	if c.Length == 0 || c.Length > length {
 		c.Length = length
@@ -123,6 +125,27 @@ func (c *Config) drawGroups(s *stream) {
 			Policy: vsr.Policy{Synced: s.chance(0.25)}, Pipeline: pipeline[s.index(len(pipeline))],
 		})
 	}
+}
+
+// drawHeirs makes room for the successors of partitions.
+func (c *Config) drawHeirs() {
+	for range successions {
+		for i := range c.Groups {
+			g := c.Groups[i]
+			if stream, topic, partition, tag := wire.SplitGroupID(g.ID); !g.metadata() && !c.hasHeir(i) {
+				c.Groups = append(c.Groups, GroupConfig{ID: wire.GroupID(stream, topic, partition, tag+1), Policy: g.Policy, Pipeline: g.Pipeline, After: i + 1})
+			}
+		}
+	}
+}
+
+func (c *Config) hasHeir(group int) bool {
+	for i := range c.Groups {
+		if c.Groups[i].After == group+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // drawMembers is a rotated choice of nodes: all of them, or an odd number.

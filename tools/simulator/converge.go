@@ -1,6 +1,9 @@
 package simulator
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // How long a healed cluster may take, in µs of virtual time.
 const (
@@ -39,7 +42,7 @@ func (w *World) converge() {
 	}
 	w.settleTime = w.now - healed
 	for i, before := range views {
-		if after := w.views()[i]; after > before+healthyViews {
+		if after := w.views()[i]; after > before+healthyViews && !w.succeeded(i) {
 			w.fail("L8", "group %x went from view %d to %d in a healed cluster", w.config.Groups[i].ID, before, after)
 		}
 	}
@@ -56,7 +59,7 @@ func (w *World) giveUp() {
 	}
 	for _, other := range w.nodes {
 		for group := range w.config.Groups {
-			if other != n && (other.gone[group] || !other.disk.vouched(group)) && w.memberOf(group, other.id) >= 0 {
+			if other != n && (other.gone[group] || other.hosts(group) && !other.disk.vouched(group)) && w.memberOf(group, other.id) >= 0 {
 				return // it is gone already, or needs an answer first
 			}
 		}
@@ -91,7 +94,7 @@ func (w *World) views() []uint32 {
 
 func (w *World) led() bool {
 	for _, h := range w.history {
-		if h.living() && h.primary() == nil {
+		if h.living() && !w.succeeded(h.group) && h.primary() == nil {
 			return false
 		}
 	}
@@ -101,6 +104,12 @@ func (w *World) led() bool {
 func (w *World) settled() bool {
 	for _, c := range w.clients {
 		if c.request != nil {
+			return false
+		}
+	}
+	for i := range w.slots {
+		r := &w.slots[i]
+		if r.target != nil || r.origin != nil && !r.origin.settled || slices.ContainsFunc(w.nodes, func(n *node) bool { return n.owes(r) }) {
 			return false
 		}
 	}
@@ -138,7 +147,7 @@ func (h *history) primary() *member {
 
 // settled reports whether all members have the same log, applied, and wait for nothing.
 func (h *history) settled() bool {
-	if !h.living() {
+	if !h.living() || h.w.succeeded(h.group) {
 		return true
 	}
 	p := h.primary()

@@ -130,7 +130,11 @@ func (d *disk) refuse() {
 	d.pending = kept
 	for group := range d.logs {
 		if position, ok := lost[group]; ok {
-			d.n.tell(func() { d.n.members[group].loseFrom(position) })
+			d.n.tell(func() {
+				if m := d.n.members[group]; m != nil {
+					m.loseFrom(position)
+				}
+			})
 		}
 	}
 }
@@ -186,7 +190,11 @@ func (d *disk) settle(position uint64) {
 		d.logs[r.group].replay(r)
 		if r.view != 0 {
 			group, view := r.group, r.view
-			d.n.tell(func() { d.n.members[group].adopted(view) })
+			d.n.tell(func() {
+				if m := d.n.members[group]; m != nil {
+					m.adopted(view)
+				}
+			})
 		}
 		count++
 	}
@@ -219,7 +227,11 @@ func (d *disk) votesDone() {
 	d.keepVotes()
 	for i := range saved {
 		if saved[i].Save && !d.asked[i].Save {
-			d.n.tell(func() { d.n.members[i].voteSaved() })
+			d.n.tell(func() {
+				if m := d.n.members[i]; m != nil {
+					m.voteSaved()
+				}
+			})
 		}
 	}
 	for i := range d.asked {

@@ -106,6 +106,9 @@ func (m *member) append(a *vsr.Append) {
 			body = sealBody(append([]byte(nil), body...), a.Header.Op)
 		}
 		m.history.minted(m, &a.Header)
+		if r.target != nil {
+			m.w.seals[a.Header.Checksum] = r.target
+		}
 	}
 	e := entry{header: a.Header, body: body}
 	m.history.appended(m, &e)

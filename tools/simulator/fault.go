@@ -34,6 +34,7 @@ const (
 	ClockSkew   // clocks run at different speeds
 	HandOver    // a node is asked to lead no longer
 	Trim        // old ops leave a log: peers need a state transfer
+	Relocate    // a partition moves to other nodes
 
 	faultCount
 )
@@ -74,6 +75,7 @@ var faultKinds = [faultCount]faultKind{
 	ClockSkew:   {"clock-skew", 0.4, 0.01, 0.01, "slp"},
 	HandOver:    {"hand-over", 0.3, 0.1, 2, "sl"},
 	Trim:        {"trim", 0.7, 0.2, 3, "slp"},
+	Relocate:    {"move", 0.6, 0.2, 3, "slp"},
 }
 
 // String is the name that the command line takes.

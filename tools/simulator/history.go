@@ -50,6 +50,7 @@ type history struct {
 	gone           uint64        // oldest committed op that no node holds any more, 0 = none
 	lossReported   bool          // since gone
 	acknowledgedTo uint64        // highest op whose client was answered
+	sealed         uint64        // op of the seal behind which a successor goes on, 0: there is none
 
 	leaders  map[uint32]leader
 	mints    map[place]identity
@@ -194,6 +195,8 @@ func (h *history) appended(m *member, e *entry) {
 		h.fail(m, "S36", "op %d of group %x is appended", p.Op, p.Group)
 	case last.Op > 0 && p.Parent != last.Checksum:
 		h.fail(m, "S2", "op %d is appended behind an op that is not its parent", p.Op)
+	case last.Operation == wire.OpSealPartition || h.sealed != 0 && p.Op > h.sealed:
+		h.fail(m, "M3", "op %d is appended behind the seal", p.Op)
 	case p.Timestamp <= last.Timestamp:
 		h.fail(m, "S18", "op %d of time %d is appended behind time %d", p.Op, p.Timestamp, last.Timestamp)
 	}
@@ -257,6 +260,9 @@ func (h *history) installed(m *member) {
 // acknowledged is called when a client is told that its write is committed.
 func (h *history) acknowledged(m *member, e *entry, r *request) {
 	op := e.header.Op
+	if h.sealed != 0 && op > h.sealed {
+		h.fail(m, "M3", "client is told op %d of a group that is sealed at op %d", op, h.sealed)
+	}
 	if r.value != valueOf(e.body) {
 		h.fail(m, "S33", "client is told op %d, which holds the value %d and not %d", op, valueOf(e.body), r.value)
 	}
@@ -268,7 +274,7 @@ func (h *history) acknowledged(m *member, e *entry, r *request) {
 // older than the request.
 func (h *history) read(m *member, r *request) {
 	op := m.state.op
-	if op > uint64(len(h.ops)) || op > 0 && h.ops[op-1].digest != m.state.digest {
+	if op > uint64(len(h.ops)) || op > 0 && h.ops[op-1].applied && h.ops[op-1].digest != m.state.digest {
 		h.fail(m, "S24", "a read shows op %d, which is not committed", op)
 	}
 	if h.spec.metadata() && op < r.floor {

@@ -24,6 +24,10 @@ func (h *history) truncated(m *member, from uint64) {
 // lookForLoss finds the oldest committed op that no node holds. Only power cuts can make one, in groups
 // that promise no more than the operating system has (D8).
 func (h *history) lookForLoss() {
+	if h.elsewhere() {
+		h.gone = 0
+		return
+	}
 	low := uint64(0)
 	for _, n := range h.w.nodes {
 		if n.hosts(h.group) {
@@ -42,6 +46,15 @@ func (h *history) lookForLoss() {
 		h.w.count("committed ops lost by power cuts")
 		h.lossReported = false
 	}
+}
+
+// elsewhere reports whether what counts of the group is in another one: in its successor, once that has begun somewhere,
+// or still in the group it is to succeed.
+func (h *history) elsewhere() bool {
+	begun := func(group int) bool {
+		return slices.ContainsFunc(h.w.nodes, func(n *node) bool { return n.begun[group] })
+	}
+	return h.w.succeeded(h.group) && begun(h.w.heirOf(h.group)) || h.spec.After > 0 && !begun(h.group)
 }
 
 // copies are all logs of the group on all nodes but one.
@@ -83,7 +96,9 @@ func (h *history) heldElsewhere(n *node, op uint64, log *groupLog) bool {
 }
 
 // survivesWithout reports whether every committed op is at another node too.
-func (h *history) survivesWithout(n *node) bool { return h.firstLost(0, h.copies(n)) == 0 }
+func (h *history) survivesWithout(n *node) bool {
+	return h.elsewhere() || h.firstLost(0, h.copies(n)) == 0
+}
 
 // acceptLoss shortens the history to what a new primary holds, when the rest is on no disk any more.
 func (h *history) acceptLoss(m *member) {

@@ -50,6 +50,8 @@ func (w *World) strike(f Fault, s *stream) {
 		n.suspend(s.between(10*millisecond, 2*second))
 	case Trim:
 		w.trim(n, s)
+	case Relocate:
+		w.startMove(s)
 	case HandOver:
 		w.handOver(n, s)
 	case ClockJump:
@@ -165,7 +167,7 @@ func (w *World) maySuffer(n *node) bool {
 
 func (w *World) everyGroupHas(members int) bool {
 	for i := range w.config.Groups {
-		if len(w.config.Groups[i].Members) < members {
+		if n := len(w.config.Groups[i].Members); n < members && n > 0 && !w.succeeded(i) {
 			return false
 		}
 	}
@@ -210,7 +212,8 @@ func (w *World) loseDisk(n *node, roster bool) {
 	n.roster = roster
 	for group := range w.config.Groups {
 		n.disk.logs[group], n.disk.votes[group], n.disk.damaged[group] = groupLog{}, savedVote{}, 0
-		n.gone[group] = !roster && !w.config.Groups[group].metadata()
+		spec := &w.config.Groups[group]
+		n.gone[group] = n.gone[group] || w.memberOf(group, n.id) >= 0 && !spec.metadata() && (!roster || spec.After > 0 || w.succeeded(group))
 		w.history[group].wiped(n)
 	}
 	n.disk.pending, n.disk.written = nil, 0

@@ -35,6 +35,7 @@ type member struct {
 	transfers uint64 // counts transfers: only the newest one ends
 	stepping  bool
 	flagged   bool // the boot said that the log may be short
+	over      bool // the group was sealed and left
 }
 
 // newMember starts a member on what the disk holds.
@@ -74,6 +75,9 @@ func (m *member) bootRecord() vsr.Boot {
 		boot.State = vsr.Whole
 	case !vote.known && (m.spec.metadata() || m.n.roster):
 		boot.State = vsr.Empty
+	case !vote.known && m.spec.After > 0 && m.log.base.Operation != wire.OpSucceedPartition:
+		boot.State = vsr.Whole // others have begun the group; this member never acted
+		*vote = savedVote{known: true, epoch: d.session.epoch}
 	case !vote.known:
 		boot.State = vsr.Born
 		*vote = savedVote{known: true, epoch: d.session.epoch}
@@ -148,6 +152,9 @@ func (d *disk) dropGroup(group int) {
 
 // step gives the core one event and carries out its effects.
 func (m *member) step(in vsr.Input) {
+	if m.over {
+		return
+	}
 	if m.stepping {
 		panic("simulator: a step within a step")
 	}

@@ -26,13 +26,18 @@ type node struct {
 	retired   bool      // it never starts again
 	roster    bool      // it lost its disk and kept its place in all groups
 	gone      []bool    // by group: this member is lost for ever, with its disk
+	left      []bool    // by group: it was sealed, and nothing of it is kept here any more
+	begun     []bool    // by group that succeeded another one: its log has begun here, durably
+	copied    []*copyOf // by group: what was copied of it as a non-member
 	inbox     []func()  // what waits while the process is paused
 	heart     heart
 	random    *stream
 }
 
 // hosts reports whether the node has, or had and will have, a member of a group.
-func (n *node) hosts(group int) bool { return n.w.memberOf(group, n.id) >= 0 && !n.gone[group] }
+func (n *node) hosts(group int) bool {
+	return n.has(group) && (n.w.config.Groups[group].After == 0 || n.begun[group])
+}
 
 func (n *node) up() bool { return n.condition != down }
 

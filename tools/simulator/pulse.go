@@ -39,6 +39,13 @@ func (h *heart) start(n *node) {
 	h.step(pulse.Input{Kind: pulse.InputPeers, Peers: peers})
 }
 
+// forget starts with a group that has got its members: nothing was said to its core of them.
+func (h *heart) forget(group int) {
+	if group < len(h.dead) {
+		h.dead[group] = make([]bool, len(h.n.w.config.Groups[group].Members))
+	}
+}
+
 // step gives the pulse one event and carries out its effects.
 func (h *heart) step(in pulse.Input) {
 	n := h.n

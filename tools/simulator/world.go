@@ -23,6 +23,9 @@ type World struct {
 	values   uint64
 	answered uint64
 	calm     bool // faults have ended
+	slots    []register
+	moves    *stream
+	seals    map[identity][]int // targets, by the identity of the seal
 
 	leaderTime, settleTime uint64 // µs that a healed cluster took
 }
@@ -45,7 +48,8 @@ func (v *Violation) String() string {
 }
 
 func newWorld(c Config, out io.Writer) *World {
-	w := &World{config: c, counts: map[string]uint64{}}
+	w := &World{config: c, counts: map[string]uint64{}, moves: newStream(c.Seed, "moves"), seals: map[identity][]int{}}
+	w.registers()
 	w.trace = trace{hash: c.Seed, out: out, now: &w.now}
 	w.network = newNetwork(w)
 	for group := range c.Groups {
@@ -53,7 +57,7 @@ func newWorld(c Config, out io.Writer) *World {
 	}
 	clocks := newStream(c.Seed, "clocks")
 	for id := range c.Nodes {
-		n := &node{w: w, id: id, members: make([]*member, len(c.Groups)), gone: make([]bool, len(c.Groups)), random: newStream(c.Seed, "node "+string(rune('a'+id)))}
+		n := &node{w: w, id: id, members: make([]*member, len(c.Groups)), gone: make([]bool, len(c.Groups)), left: make([]bool, len(c.Groups)), begun: make([]bool, len(c.Groups)), copied: make([]*copyOf, len(c.Groups)), random: newStream(c.Seed, "node "+string(rune('a'+id)))}
 		n.clock = clock{w: w, rate: 1 + c.Rates[ClockSkew]*(clocks.fraction()-0.5), start: clocks.between(1, 1000*second), shift: clocks.below(10 * second)}
 		n.disk = newDisk(n)
 		w.nodes = append(w.nodes, n)

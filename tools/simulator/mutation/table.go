@@ -99,6 +99,18 @@ var Table = []Mutation{
 	{"two requests of a client are in flight", core, []Change{
 		{"if r.tail.at(op).header.Client == q.Client {", "if r.tail.at(op).header.Client == q.Client && op == 0 {"},
 	}, "safety", 300, ""},
+	{"a successor begins without the seal", core, []Change{
+		{"return last.Op == seal.Op && last.Checksum == seal.Identity", "return last.Op > 0 || last.Checksum == seal.Identity"},
+	}, "safety", 200, ""},
+	{"a seal counts before a quorum of the old group holds it", core, []Change{
+		{"if !r.closed() || r.committed < r.tail.head {", "if !r.closed() {"},
+	}, "safety", 200, ""},
+	{"requests are admitted behind the seal", core, []Change{
+		{"	case r.closed():\n		return wire.CodeTransientNotAccepted, WhySealed\n", ""},
+	}, "safety", 100, ""},
+	{"what is left of a sealed group goes early", core, []Change{
+		{"return bits.OnesCount32(begun) >= max(q.Replication, q.ViewChange)", "return bits.OnesCount32(begun) >= min(1, q.ViewChange)"},
+	}, "safety", 500, ""},
 	{"prepares go back in time with the clock", core, []Change{
 		{"r.timeFloor = max(in.Now, r.timeFloor+1)", "r.timeFloor = in.Now"},
 	}, "safety", 100, ""},
