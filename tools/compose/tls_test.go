@@ -21,6 +21,7 @@ const answerTime = 20 * time.Second // for one question, on busy machines
 // TestTLS: with all planes encrypted, plain text gets nowhere on any of them. Clients turn away a server of
 // another authority; processes turn away who shows a certificate of another authority, or none.
 func TestTLS(t *testing.T) {
+	t.Parallel() // most of its time it waits for containers
 	p := newProject(t, "tls")
 	p.up(oldVersion)
 	ours, elsewhere := p.knob("CERTIFICATES"), t.TempDir()

@@ -67,12 +67,14 @@ func (p *project) confined(c *container) {
 
 // TestVariants: the other forms start, serve and go.
 func TestVariants(t *testing.T) {
+	t.Parallel()
 	variants := []string{"small"}
 	if *everything {
 		variants = append(variants, "standalone")
 	}
 	for _, variant := range variants {
 		t.Run(variant, func(t *testing.T) {
+			t.Parallel()
 			p := newProject(t, variant)
 			p.up(oldVersion)
 			c := p.connect(p.address("FRONT_DOOR_0_TCP"))

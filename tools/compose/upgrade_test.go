@@ -20,7 +20,7 @@ var upgrades = flag.Int("upgrades", 1, "TestUnderLoad: so often, back and forth"
 func (l *loaded) upgradeAll() {
 	l.t.Helper()
 	begun := time.Now()
-	services := []string{"front-door-0", "metadata-1", "partition-replica"}
+	services := []string{"front-door-0", "partition-replica"}
 	if *everything {
 		services = nil // all
 	}
