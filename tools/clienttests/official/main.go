@@ -4,8 +4,8 @@
 // It is a module of its own, because no published version of the client speaks this protocol: whoever builds it
 // replaces it in a go.work by a directory with the client's source.
 //
-// A line of output says what a send came to: "acked FIRST COUNT PARTITION OFFSET", or "open FIRST COUNT ERROR" when
-// nobody knows. Messages of producer p have the ids p<<32 | n and say so in their payload. It ends with its input.
+// Lines of output say what is about to be sent, "sent FIRST COUNT -", and what it came to: "acked FIRST COUNT PARTITION
+// OFFSET", or "open FIRST COUNT ERROR" when nobody knows. Messages of producer p have the ids p<<32 | n and say so in their payload. It ends with its input.
 package main
 
 import (
@@ -80,6 +80,12 @@ func (p *producer) run(ctx context.Context) {
 
 var output sync.Mutex
 
+func say(format string, args ...any) {
+	output.Lock()
+	defer output.Unlock()
+	fmt.Printf(format, args...)
+}
+
 // send sends the next one to five messages.
 func (p *producer) send(ctx context.Context) {
 	first, count := p.sent, 1+p.sent%5
@@ -96,16 +102,15 @@ func (p *producer) send(ctx context.Context) {
 		}
 		batch[i] = m
 	}
+	say("sent %d %d -\n", p.number<<32|first, count)
 	answer, err := p.client.SendMessages(ctx, p.stream, p.topic, iggcon.PartitionId(partition), batch)
-	output.Lock()
-	defer output.Unlock()
 	switch {
 	case err != nil:
-		fmt.Printf("open %d %d %v\n", p.number<<32|first, count, err)
+		say("open %d %d %v\n", p.number<<32|first, count, err)
 	case len(answer.Confirmations) != 1:
 		log.Fatalf("%d confirmations of one batch", len(answer.Confirmations))
 	default:
 		c := answer.Confirmations[0]
-		fmt.Printf("acked %d %d %d %d\n", p.number<<32|first, count, c.PartitionId, c.BaseOffset)
+		say("acked %d %d %d %d\n", p.number<<32|first, count, c.PartitionId, c.BaseOffset)
 	}
 }
