@@ -72,7 +72,7 @@ var Table = []Mutation{
 	}, "safety", 3000, ""},
 	{"poll floor skipped", "libs/wire", []Change{
 		{"	return f.View < o.View || f.View == o.View && f.Next < o.Next\n", "	return f.View < 0*o.View && f.Next < o.Next\n"},
-	}, "safety", 2000, ""},
+	}, "safety", 3000, ""},
 	{Name: "parent check dropped", Dir: core, Changes: []Change{
 		{"	case !r.tail.precedes(h):", "	case false:"},
 		{"if !r.tail.precedes(&e.header) {", "if false {"},
