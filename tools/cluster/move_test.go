@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/whippet-mq/whippet/libs/placement"
 	"github.com/whippet-mq/whippet/libs/wire"
+	"github.com/whippet-mq/whippet/tools/bench/verify"
 	"github.com/whippet-mq/whippet/tools/client"
 	"github.com/whippet-mq/whippet/tools/local"
 )
@@ -113,4 +115,47 @@ func TestMove(t *testing.T) {
 		read += uint64(poll.MessagesCount)
 	}
 	t.Logf("%d messages", written)
+}
+
+// TestMoveKilled moves partitions to and fro under mixed load while one process after the other is killed, whatever step the
+// moves are at. They end all the same, and everything that was acknowledged is there.
+func TestMoveKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters of processes")
+	}
+	t.Parallel()
+	c := start(t, local.Plan{Metadata: 3, Partition: 5, FrontDoor: 2})
+	admin := connect(t, doorAddresses(c)[0])
+	l := load(t, c, verify.Options{MaxPayload: 64 << 10, Topics: 2})
+	moved := 0
+	for _, m := range c.Members {
+		if m.Role == local.FrontDoor {
+			continue
+		}
+		for _, p := range where(t, admin).Partitions {
+			nodes := l.random.Perm(len(where(t, admin).Nodes))
+			var to []int
+			for _, i := range nodes[:3] {
+				to = append(to, where(t, admin).Nodes[i].ID)
+			}
+			_, err := admin.Place(placement.Command{Do: placement.DoMove, Group: p.Group, Members: to})
+			if err == nil {
+				moved++
+			} else if !errors.Is(err, client.ErrRefused) { // it moves already, or a node is away
+				t.Fatal(err)
+			}
+		}
+		l.pause(400)
+		if err := c.Kill(m); err != nil {
+			t.Fatal(err)
+		}
+		l.pause(1500)
+		again(t, c, m)
+	}
+	placed(t, admin, nil)
+	l.check(t)
+	t.Logf("%d moves, %d messages acknowledged", moved, l.ledger.Model.Acknowledged())
+	if moved == 0 {
+		t.Error("nothing moved")
+	}
 }
