@@ -5,7 +5,7 @@
 //
 //	go test ./observe -run TestPanels -v             # panels, rules and documents; prints how many
 //	go test ./observe -run TestPanels -args -pictures ../../deploy/docs/pictures
-//	go test ./observe -run TestDrills -v -args -drills  # each alert is caused, fires and clears; prints a table
+//	go test ./observe -run TestDrills -v -args -drills  # alerts are caused, fire and clear; prints a table
 //
 // Without the programs prometheus and promtool on the path these tests are skipped.
 package observe

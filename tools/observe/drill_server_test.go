@@ -272,18 +272,6 @@ func drillServer(t *testing.T) []outcome {
 				}
 			})
 		}, end},
-		{"a process is stopped for moments", []string{"WhippetSlowDisk"}, func(t *testing.T) {
-			one := s.connect(t)
-			changes := during(1, func(int) { _, _ = one.CreateStream("again"); _ = one.DeleteStream(wire.NamedID("again")) })
-			tick := time.NewTicker(700 * time.Millisecond)
-			halts := during(1, func(int) {
-				_ = syscall.Kill(s.Pid(), syscall.SIGSTOP)
-				<-tick.C
-				_ = syscall.Kill(s.Pid(), syscall.SIGCONT)
-				soon(lookAgain/2, func() bool { return false })
-			})
-			stop = func() { halts(); tick.Stop(); changes() }
-		}, end},
 		{"a server of another cluster and version is scraped", []string{"WhippetMetadataTwoPrimaries", "WhippetVersionsMixed"}, func(t *testing.T) {
 			bin, err := process.Build(t.TempDir())
 			if err != nil {
