@@ -189,4 +189,3 @@ func TestSame(t *testing.T) {
 		t.Errorf("two renderings differ: %v", err)
 	}
 }
-

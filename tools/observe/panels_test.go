@@ -279,7 +279,7 @@ func family(series string) string {
 }
 
 var (
-	documented = regexp.MustCompile("\\bwhippet_[a-z_]+[a-z]\\b")
+	documented = regexp.MustCompile(`\bwhippet_[a-z_]+[a-z]\b`)
 	ours       = regexp.MustCompile(`^(whippet_|http_requests_total$|(streams|topics|partitions|segments|messages|users|clients)$)`)
 )
 
