@@ -2,6 +2,7 @@ package frontdoor
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ const (
 type gate struct {
 	mu   sync.Mutex
 	ways map[link.Service]*way
+	idle *way // for the next one: a lone client does not pay for a new one with each send
 }
 
 func newGate() *gate { return &gate{ways: make(map[link.Service]*way)} }
@@ -43,6 +45,7 @@ type way struct {
 	used    int // bytes
 	shares  map[uint64]*share
 	turns   []*share // those with sends that wait
+	idle    *share   // for the next one
 }
 
 // share is what goes to one partition.
@@ -72,16 +75,8 @@ type pass struct {
 // enter takes a place for size bytes to a partition of a process, after waiting for at most limit.
 func (g *gate) enter(p *pass, service link.Service, group uint64, size int, limit time.Duration) bool {
 	g.mu.Lock()
-	w := g.ways[service]
-	if w == nil {
-		w = &way{service: service, shares: make(map[uint64]*share)}
-		g.ways[service] = w
-	}
-	s := w.shares[group]
-	if s == nil {
-		s = &share{group: group, limit: shareMost}
-		w.shares[group] = s
-	}
+	w := g.way(service)
+	s := w.share(group)
 	p.entered, p.way, p.share, p.size, p.granted = true, w, s, size, false
 	if limit > 0 && s.behind > 2*s.limit {
 		limit = limit/2 + rand.N(limit)/2 // its turn will hardly come: such are refused a few at a time
@@ -112,21 +107,46 @@ func (g *gate) enter(p *pass, service link.Service, group uint64, size int, limi
 	return p.granted
 }
 
+// way returns what goes to a process. g.mu is held.
+func (g *gate) way(service link.Service) *way {
+	w := g.ways[service]
+	if w != nil {
+		return w
+	}
+	if w = g.idle; w == nil {
+		w = &way{shares: make(map[uint64]*share)}
+	}
+	g.idle, w.service, g.ways[service] = nil, service, w
+	return w
+}
+
+// share returns what goes to a partition of the process. g.mu is held.
+func (w *way) share(group uint64) *share {
+	s := w.shares[group]
+	if s != nil {
+		return s
+	}
+	if s = w.idle; s == nil {
+		s = &share{limit: shareMost}
+	}
+	w.idle, s.group, w.shares[group] = nil, group, s
+	return s
+}
+
 // grant lets sends pass as far as there is room. g.mu is held.
 func (w *way) grant() {
 	for full := 0; full < len(w.turns); {
 		s := w.turns[0]
 		p := s.waiting[0]
 		if s.used > 0 && s.used+p.size > s.limit {
-			w.turns = append(w.turns[1:], s)
+			w.turns = append(behindFirst(w.turns), s)
 			full++
 			continue
 		}
 		if w.used > 0 && w.used+p.size > wayLimit {
 			return // it keeps its turn, however large it is
 		}
-		s.waiting[0], s.waiting = nil, s.waiting[1:]
-		w.turns = w.turns[1:]
+		s.waiting, w.turns = behindFirst(s.waiting), behindFirst(w.turns)
 		if len(s.waiting) > 0 {
 			w.turns = append(w.turns, s)
 		}
@@ -137,6 +157,9 @@ func (w *way) grant() {
 		}
 	}
 }
+
+// behindFirst is list without its first, in the same memory.
+func behindFirst[T any](list []T) []T { return slices.Delete(list, 0, 1) }
 
 // withdraw takes a pass that waits off its queue. g.mu is held.
 func (w *way) withdraw(p *pass) {
@@ -149,10 +172,8 @@ func (w *way) withdraw(p *pass) {
 }
 
 func remove[T comparable](list []T, one T) []T {
-	for i, other := range list {
-		if other == one {
-			return append(list[:i], list[i+1:]...)
-		}
+	if i := slices.Index(list, one); i >= 0 {
+		return slices.Delete(list, i, i+1)
 	}
 	return list
 }
@@ -253,8 +274,10 @@ func (g *gate) clear(p *pass) {
 	p.way, p.share = nil, nil
 	if s.used == 0 && len(s.waiting) == 0 && s.limit == shareMost {
 		delete(w.shares, s.group)
+		s.halved, w.idle = time.Time{}, s
 	}
 	if w.used == 0 && len(w.turns) == 0 {
 		delete(g.ways, w.service)
+		w.service, g.idle = nil, w
 	}
 }
