@@ -171,7 +171,7 @@ func TestNothingIsReadInDoubt(t *testing.T) {
 		t.Fatal("nothing is read while all is well")
 	}
 	c.nodes[(int(n.id)-10+1)%3].engine.NodeDead(n.id) // it alone
-	for range 140 { // its vote waits for what it promised
+	for range 140 {                                   // its vote waits for what it promised
 		c.settle()
 		c.pass(5_000)
 	}
