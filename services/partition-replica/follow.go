@@ -59,6 +59,11 @@ func (r *Replica) reconcileTopic(t *metadata.Topic, v *metadata.View) {
 		if p := r.find(t.GroupID(&part)); p != nil {
 			r.reconcile(p, v)
 		}
+		if origin, ok := t.OriginID(&part); ok {
+			if p := r.find(origin); p != nil {
+				r.reconcile(p, v)
+			}
+		}
 	}
 }
 
