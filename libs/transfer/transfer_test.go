@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -340,15 +341,16 @@ func TestWithdrawn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.offer = w.state(42, sizes...)
-				served, struck := 0, false
+				var served atomic.Int32
+				struck := false
 				w.lose = func(h *wire.Header) bool {
 					if h.Command() == wire.CommandRequestStateChunk {
-						served++
+						served.Add(1)
 					}
 					return false
 				}
 				w.spoil = func(h *wire.Header, _ []byte) {
-					if h.Command() == wire.CommandStateChunk && served > 5 && !struck {
+					if h.Command() == wire.CommandStateChunk && served.Load() > 5 && !struck {
 						struck = true
 						strike(w)
 					}

@@ -661,6 +661,7 @@ func TestStandDownIsRepeated(t *testing.T) {
 	if c.primary() != m {
 		t.Skip("it was heard at once")
 	}
+	p.mending.Store(true) // for as long as the test goes on
 	for range 20 {
 		m.lookAfterDamage()
 		c.run(500_000)
