@@ -118,13 +118,29 @@ func drillCluster(t *testing.T) []outcome {
 	var leave func()
 	return p.exercise(t, []drill{
 		{"a partition replica is killed", []string{"WhippetTargetDown", "WhippetNodesDown", "WhippetPartitionsUnderReplicated"}, kill(partition[0]), revive},
-		{"two of three partition replicas are killed", []string{
-			"WhippetPartitionsUnavailable", "WhippetPartitionsUnsettled", "WhippetRequestsRefused", "WhippetSlowRequests",
-		}, kill(partition[1:]...), revive},
+		{"two of three partition replicas are killed", []string{"WhippetPartitionsUnavailable", "WhippetRequestsRefused", "WhippetSlowRequests"}, kill(partition[1:]...), revive},
+		{"a partition replica starts alone", []string{"WhippetPartitionsUnsettled"}, func(t *testing.T) {
+			kill(partition...)(t)
+			alone := partition[0]
+			if err := c.Start(alone); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Await(t.Context(), alone); err != nil {
+				t.Fatal(err)
+			}
+			p.write("partition-replica.json", fmt.Appendf(nil, `[{"targets": [%q]}]`, c.Process(alone).Ops))
+		}, revive},
 		{"a metadata backup is killed", []string{"WhippetMetadataMemberDown"}, kill(backups[0]), revive},
-		{"two of three metadata replicas are killed", []string{"WhippetMetadataNoPrimary", "WhippetNotReady"}, kill(backups[0], other(metadata, backups)), revive},
+		{"two of three metadata replicas are killed", []string{"WhippetMetadataNoPrimary"}, kill(backups[0], other(metadata, backups)), revive},
 		{"all front-doors are killed", []string{"WhippetNoFrontDoor"}, kill(door...), revive},
-		{"a process has another secret", []string{"WhippetLinkRefused"}, func(t *testing.T) { leave = stranger(t, c) }, func(*testing.T) { leave() }},
+		{"a process has another secret", []string{"WhippetLinkRefused", "WhippetNotReady"}, func(t *testing.T) {
+			var ops string
+			ops, leave = stranger(t, c)
+			p.scrape(c, map[string][]string{"front-door": {ops}})
+		}, func(*testing.T) {
+			leave()
+			p.scrape(c, nil)
+		}},
 		{"NATS is killed", []string{"WhippetControlPlaneDown"}, func(t *testing.T) { nats.kill() }, nats.start},
 	})
 }
@@ -152,9 +168,10 @@ func metricsOf(t *testing.T, ops string) string {
 	return text.String()
 }
 
-// stranger starts a front-door that knows the way and not the secret, and returns what ends it.
-func stranger(t *testing.T, c *local.Cluster) (end func()) {
+// stranger starts a front-door that knows the way and not the secret. It returns its ops address and what ends it.
+func stranger(t *testing.T, c *local.Cluster) (ops string, end func()) {
 	t.Helper()
+	ops = freeAddress(t)
 	var roster []string
 	for _, m := range c.Members {
 		if m.Role == local.Metadata {
@@ -165,13 +182,13 @@ func stranger(t *testing.T, c *local.Cluster) (end func()) {
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{
 		"WHIPPET_METADATA=" + strings.Join(roster, ","), "WHIPPET_CLUSTER_SECRET=" + strings.Repeat("another secret ", 3), "WHIPPET_DATA=" + cmd.Dir,
-		"WHIPPET_OPS_ADDRESS=127.0.0.1:0", "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "IGGY_QUIC_ENABLED=false", "IGGY_WEBSOCKET_ENABLED=false",
+		"WHIPPET_OPS_ADDRESS=" + ops, "IGGY_TCP_ADDRESS=127.0.0.1:0", "IGGY_HTTP_ADDRESS=127.0.0.1:0", "IGGY_QUIC_ENABLED=false", "IGGY_WEBSOCKET_ENABLED=false",
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	return ops, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
 }
 
 // nats is a NATS server without accounts.
