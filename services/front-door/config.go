@@ -32,7 +32,7 @@ type Config struct {
 	TokensPerUser int           // personal access tokens; 100
 	RetryFor      time.Duration // repeats of a refused call before the client sees it; 25 s
 	RouteFor      time.Duration // the same while a partition is unknown to its replica; 3 s
-	BusyFor       time.Duration // a large request waits this long for its turn and for memory, a partition write for room; 400 ms
+	BusyFor       time.Duration // a large request waits this long for its turn and for memory, a partition write for room; 300 ms
 	HoldFor       time.Duration // a committed reply waits this long for the own follower; 1 s
 	FactsFor      time.Duration // partition facts older than this request are used after; 1 s
 
@@ -143,7 +143,7 @@ func (c *Config) fill() {
 	def(&c.TokensPerUser, 100)
 	def(&c.RetryFor, 25*time.Second)
 	def(&c.RouteFor, 3*time.Second)
-	def(&c.BusyFor, 400*time.Millisecond)
+	def(&c.BusyFor, 300*time.Millisecond)
 	def(&c.HoldFor, time.Second)
 	def(&c.FactsFor, time.Second)
 	def(&c.LocalSessions, 4096)
