@@ -62,11 +62,10 @@ func (p *prometheus) firing() (all []string) {
 func (p *prometheus) run(t *testing.T, d drill) (rows []outcome) {
 	t.Helper()
 	// Of the other alerts some may fire all the time: this machine's own disk may be nearly full.
-	over := func() bool {
-		now := p.firing()
+	over := func(now []string) bool {
 		return !slices.ContainsFunc(d.alerts, func(name string) bool { return slices.Contains(now, name) })
 	}
-	if !soon(patience, over) {
+	if !soon(patience, func() bool { return over(p.firing()) }) {
 		t.Fatalf("before %q: %q fire", d.what, p.firing())
 	}
 	began, fired := time.Now(), map[string]time.Duration{}
@@ -94,7 +93,7 @@ func (p *prometheus) run(t *testing.T, d drill) (rows []outcome) {
 				delete(cleared, name)
 			}
 		}
-		return over()
+		return over(now)
 	}) {
 		t.Errorf("after %q: %q still fire", d.what, p.firing())
 	}
