@@ -17,8 +17,8 @@ import (
 const rateTime = 5 * time.Second
 
 // TestScale grows a cluster under mixed load from three partition replicas to five, takes two of the first ones away
-// again, and reads everything back. No client sees an error, copies and leads are even after each step, and five
-// partition replicas take no less than three did.
+// again, and reads everything back. No client sees an error, and copies and leads are even after each step. It prints
+// what three and five took: on one machine that says more of its load than of the replicas.
 func TestScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts clusters of processes")
@@ -74,9 +74,6 @@ func TestScale(t *testing.T) {
 		t.Errorf("a client saw: %v", d.String())
 	}
 	t.Logf("%d messages acknowledged; %.0f a second with three, %.0f with five", l.ledger.Model.Acknowledged(), three, five)
-	if five < 0.8*three { // one machine runs them all, and others beside them
-		t.Errorf("%.0f messages a second with five partition replicas, %.0f with three", five, three)
-	}
 }
 
 // operate runs a command of an operator, which must succeed.
