@@ -74,7 +74,7 @@ type Boot struct {
 	Tail          []wire.PrepareHeader // head down to commit; empty when even the head's header is lost
 	// Adopted is what the log of AdoptView has above Head, newest first: the durable Output.Adopt with
 	// the highest AdoptView, which may be below or above LogView. Below its oldest op everything is
-	// committed. Entries of the log that can not be read any more belong here too, then with
+	// committed, unless the log has lost its end since. Entries of the log that can not be read any more belong here too, then with
 	// AdoptView = LogView, a blank for each unknown header, and the highest of them in Lost: this member
 	// may have acknowledged them.
 	Adopted     []wire.PrepareHeader

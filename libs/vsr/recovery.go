@@ -66,8 +66,10 @@ func (r *Replica) restart(b Boot) {
 			}
 		}
 	}
-	if n := len(r.names); n > 0 && r.names[n-1].Op > b.Head+1 {
-		r.known = max(r.known, r.names[n-1].Op) // a view names everything from its commit point on
+	// A view names everything from its commit point on: what is missing below the names was committed when the log
+	// took it on. Of a log that was longer then, and lost its end since, that says nothing.
+	if n := len(r.names); n > 0 && r.names[n-1].Op > b.Head+1 && b.State == Whole && b.Lost == 0 {
+		r.known = max(r.known, r.names[n-1].Op)
 	}
 	r.timers[timerProbe] = 1
 }

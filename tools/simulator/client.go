@@ -49,8 +49,9 @@ type request struct {
 	body    []byte
 	started uint64
 	floor   uint64     // ops acknowledged when it started
-	shown   uint64     // op that its door had shown when this attempt began, and
-	below   wire.Floor // how the door says so
+	shown   uint64     // op that its door had shown when this attempt began,
+	below   wire.Floor // how the door says so, and
+	losses  int        // how often the group had lost ops by then
 	attempt uint64
 	op      uint64 // where this process put it
 	lost    bool
@@ -94,7 +95,7 @@ func (c *client) try(r *request) {
 	r.attempt++
 	attempt := r.attempt
 	r.group = c.w.slots[r.slot].group
-	r.shown, r.below = c.door.shown[r.group], c.door.floors[r.group]
+	r.shown, r.below, r.losses = c.door.shown[r.group], c.door.floors[r.group], c.w.history[r.group].losses
 	spec := &c.w.config.Groups[r.group]
 	target := c.target[r.group]
 	if r.read && c.random.chance(0.3) { // whoever believes to lead
@@ -134,7 +135,7 @@ func (c *client) probe(group, view, times int) {
 		}
 		r := &request{
 			client: c, group: group, read: true, probe: true, floor: c.w.history[group].acknowledgedTo,
-			shown: c.door.shown[group], below: c.door.floors[group],
+			shown: c.door.shown[group], below: c.door.floors[group], losses: c.w.history[group].losses,
 		}
 		if n.up() && n.members[group] != nil {
 			n.tell(func() { n.members[group].request(r) })

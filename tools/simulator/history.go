@@ -54,6 +54,7 @@ type history struct {
 
 	leaders  map[uint32]leader
 	mints    map[place]identity
+	losses   int                 // how often the members gave ops up
 	acks     map[vote]uint32     // members that acknowledged an op in a view
 	proven   map[uint64]identity // by op: what a quorum acknowledged in one view
 	promises [][]promise         // by node: in op order, acknowledged in any life and not overruled
@@ -280,7 +281,7 @@ func (h *history) read(m *member, r *request) {
 	if h.spec.metadata() && op < r.floor {
 		h.fail(m, "N7", "a read of the metadata shows op %d, op %d was acknowledged before it began", op, r.floor)
 	}
-	if op < min(r.shown, uint64(len(h.ops))) { // beyond: the members gave it up
+	if op < r.shown && r.losses == h.losses {
 		h.fail(m, "N7", "a read shows op %d, its front-door had shown op %d before it began", op, r.shown)
 	}
 }

@@ -113,6 +113,10 @@ func (h *history) acceptLoss(m *member) {
 	if h.w.trace.loud() {
 		h.w.trace.say("group %d: %d committed ops from %d on are lost", h.group, uint64(len(h.ops))-h.gone+1, h.gone)
 	}
+	h.losses++
+	for _, c := range h.w.clients {
+		c.door.shown[h.group] = min(c.door.shown[h.group], h.gone-1)
+	}
 	h.ops = h.ops[:h.gone-1]
 	h.acknowledgedTo = min(h.acknowledgedTo, h.gone-1)
 	for node := range h.promises {

@@ -303,6 +303,7 @@ func (n *node) inherit(r *register, log groupLog) {
 	}
 	n.members[group] = newMember(n, group, uint8(n.w.memberOf(group, n.id)))
 	n.members[group].step(vsr.Input{Kind: vsr.InputTick})
+	n.heart.born(n.members[group])
 }
 
 // leave takes what is left of a sealed group off the node.

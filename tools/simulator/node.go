@@ -78,6 +78,7 @@ func (n *node) boot() {
 	n.condition, n.started = running, n.clock.tick()
 	n.life++
 	n.inbox = nil
+	d.sync() // what the last process left to be synced
 	n.w.trace.mark('b', uint64(n.id), n.life)
 	if n.w.trace.loud() {
 		n.w.trace.say("node %d starts, life %d, suspect epoch %d", n.id, n.life, d.session.epoch)

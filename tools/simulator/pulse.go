@@ -15,13 +15,14 @@ type heart struct {
 	body     wire.PingBody
 	progress []uint64 // one loop: rounds that went through the disk
 	wake     uint64
-	dead     [][]bool // by group and member: as the core was told
-	isolated []bool   // by group
+	dead     [][]bool              // by group and member: as the core was told
+	deaths   map[uint8]pulse.Event // of nodes that are dead now
+	isolated []bool                // by group
 }
 
 func (h *heart) start(n *node) {
 	groups := n.w.config.Groups
-	*h = heart{n: n, progress: make([]uint64, 1), wake: h.wake, isolated: make([]bool, len(groups))}
+	*h = heart{n: n, progress: make([]uint64, 1), wake: h.wake, isolated: make([]bool, len(groups)), deaths: map[uint8]pulse.Event{}}
 	agree := 0
 	for i := range groups {
 		h.dead = append(h.dead, make([]bool, len(groups[i].Members)))
@@ -122,40 +123,61 @@ func (h *heart) receive(from int, frame []byte) {
 
 // event tells the cores what became known of a node.
 func (h *heart) event(e *pulse.Event) {
-	node := int(e.Node)
+	switch e.Kind {
+	case pulse.EventDead, pulse.EventLoopDead:
+		h.deaths[e.Node] = *e
+	case pulse.EventAlive, pulse.EventLoopAlive, pulse.EventNewEpoch:
+		delete(h.deaths, e.Node)
+	}
 	for group, m := range h.n.members {
-		index := h.n.w.memberOf(group, node)
-		if m == nil || index < 0 {
-			continue
+		if m != nil {
+			h.tell(group, m, e)
 		}
-		told := &h.dead[group][index]
-		switch e.Kind {
-		case pulse.EventAlive, pulse.EventLoopAlive:
-			if view, ok := h.pulse.View(e.Node); ok && m.spec.metadata() {
-				m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(view)})
-			}
-			if h.n.w.nodes[node].gone[group] { // another node now: it never speaks for this member
-				if !*told {
-					h.die(m, index)
-				}
-				continue
-			}
-			*told = false
-			m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
-		case pulse.EventDead, pulse.EventLoopDead:
-			if e.By.Enough(m.nodes(), m.quorums().ViewChange) && !*told {
+	}
+}
+
+// born tells a member that begins of the nodes that were dead before.
+func (h *heart) born(m *member) {
+	for node := range h.n.w.nodes {
+		if e, dead := h.deaths[uint8(node)]; dead {
+			h.tell(m.group, m, &e)
+		}
+	}
+}
+
+func (h *heart) tell(group int, m *member, e *pulse.Event) {
+	node := int(e.Node)
+	index := h.n.w.memberOf(group, node)
+	if index < 0 {
+		return
+	}
+	told := &h.dead[group][index]
+	switch e.Kind {
+	case pulse.EventAlive, pulse.EventLoopAlive:
+		if view, ok := h.pulse.View(e.Node); ok && m.spec.metadata() {
+			m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(view)})
+		}
+		if h.n.w.nodes[node].gone[group] { // another node now: it never speaks for this member
+			if !*told {
 				h.die(m, index)
 			}
-		case pulse.EventNewEpoch:
+			return
+		}
+		*told = false
+		m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
+	case pulse.EventDead, pulse.EventLoopDead:
+		if e.By.Enough(m.nodes(), m.quorums().ViewChange) && !*told {
 			h.die(m, index)
-		case pulse.EventMismatch:
-			if !*told {
-				m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
-			}
-		case pulse.EventView:
-			if m.spec.metadata() {
-				m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(e.View)})
-			}
+		}
+	case pulse.EventNewEpoch:
+		h.die(m, index)
+	case pulse.EventMismatch:
+		if !*told {
+			m.step(vsr.Input{Kind: vsr.InputAlive, From: uint8(index)})
+		}
+	case pulse.EventView:
+		if m.spec.metadata() {
+			m.step(vsr.Input{Kind: vsr.InputPeerView, From: uint8(index), Op: uint64(e.View)})
 		}
 	}
 }
