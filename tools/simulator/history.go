@@ -57,6 +57,7 @@ type history struct {
 	losses   int                 // how often the members gave ops up
 	acks     map[vote]uint32     // members that acknowledged an op in a view
 	proven   map[uint64]identity // by op: what a quorum acknowledged in one view
+	provenIn map[uint64]uint32   // and the view of those acks
 	promises [][]promise         // by node: in op order, acknowledged in any life and not overruled
 	votes    map[dvcKey]*seenDVC
 	byView   map[uint32][]*seenDVC
@@ -73,7 +74,7 @@ type lifetime struct {
 func newHistory(w *World, group int) *history {
 	return &history{
 		w: w, group: group, spec: &w.config.Groups[group],
-		leaders: map[uint32]leader{}, mints: map[place]identity{}, acks: map[vote]uint32{}, proven: map[uint64]identity{},
+		leaders: map[uint32]leader{}, mints: map[place]identity{}, acks: map[vote]uint32{}, proven: map[uint64]identity{}, provenIn: map[uint64]uint32{},
 		promises: make([][]promise, w.config.Nodes), votes: map[dvcKey]*seenDVC{}, byView: map[uint32][]*seenDVC{},
 		lives: make([]lifetime, w.config.Nodes),
 	}

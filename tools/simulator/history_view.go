@@ -137,6 +137,9 @@ func (h *history) noteAcks(m *member, view uint32, op uint64) {
 		}
 		h.acks[key] |= 1 << m.self
 		if bits.OnesCount32(h.acks[key]) >= m.quorums().Replication {
+			if h.proven[op] != id {
+				h.provenIn[op] = view
+			}
 			h.proven[op] = id
 		}
 		h.promise(m, promise{op: op, identity: id, view: view})
@@ -258,7 +261,8 @@ func (h *history) isCommitted(m *member, op uint64) bool {
 	return true
 }
 
-// started checks a member that begins a view: it holds every committed op (S4).
+// started checks a member that begins a view: it holds every op that was committed in this view or an earlier one
+// (S4). A late one may begin a view that the others have left, in which nothing is committed any more.
 func (h *history) started(m *member, view uint32) {
 	h.w.count("view started")
 	if h.w.trace.loud() {
@@ -267,7 +271,7 @@ func (h *history) started(m *member, view uint32) {
 	h.completed(m)
 	h.acceptLoss(m)
 	for op := m.log.base.Op + 1; op <= uint64(len(h.ops)); op++ {
-		if !m.log.has(op, h.ops[op-1].identity) {
+		if h.provenIn[op] <= view && !m.log.has(op, h.ops[op-1].identity) {
 			h.fail(m, "S4", "leads view %d without the committed op %d of %d", view, op, len(h.ops))
 		}
 	}

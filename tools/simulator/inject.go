@@ -148,7 +148,7 @@ func (w *World) maySuffer(n *node) bool {
 		if other == n {
 			continue
 		}
-		if !other.up() || other.disk.failSync {
+		if !other.up() || other.disk.failSync || other.disk.lost {
 			return false
 		}
 		for _, m := range other.members {
