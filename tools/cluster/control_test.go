@@ -113,10 +113,15 @@ func awaitTop(t *testing.T, c *local.Cluster, want int) (rows []topRow) {
 	return nil
 }
 
+// commandLimit ends a command that waits for what does not come: then it says for what.
+const commandLimit = 2 * time.Minute
+
 // whippet runs a command line against the control plane of the cluster.
 func whippet(t *testing.T, c *local.Cluster, args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = cli.Run(t.Context(), environment(t, c, &o, &e), args)
+	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+	defer cancel()
+	code = cli.Run(ctx, environment(t, c, &o, &e), args)
 	return o.String(), e.String(), code
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"flag"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/whippet-mq/whippet/tools/local"
 )
 
+var scale = flag.Bool("scale", false, "TestScale: grow and shrink a cluster under load")
+
 // rateTime is how long throughput is measured.
 const rateTime = 5 * time.Second
 
@@ -20,8 +23,8 @@ const rateTime = 5 * time.Second
 // again, and reads everything back. No client sees an error, and copies and leads are even after each step. It prints
 // what three and five took: on one machine that says more of its load than of the replicas.
 func TestScale(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts clusters of processes")
+	if !*scale {
+		t.Skip("half a minute and gigabytes: -args -scale")
 	}
 	c := start(t, local.Plan{Metadata: 3, Partition: 3, FrontDoor: 2})
 	admin := connect(t, doorAddresses(c)[0])
