@@ -59,9 +59,10 @@ type planned func(r *relocation, args []string) (moves []placement.Move, mark fu
 // moving builds a command that carries a plan out, or with --plan only shows it.
 func (a *app) moving(use, short string, args cobra.PositionalArgs, plan planned) *cobra.Command {
 	r := &relocation{app: a}
-	cmd := a.command(use, short, args, func(c *client.Client, args []string) (any, error) {
+	var cmd *cobra.Command
+	cmd = a.command(use, short, args, func(c *client.Client, args []string) (any, error) {
 		r.client = c
-		return nil, r.run(plan, args)
+		return nil, r.run(cmd.Context(), plan, args)
 	})
 	r.flags(cmd)
 	return cmd

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ func (r *relocation) flags(cmd *cobra.Command) {
 }
 
 // run makes the plan, shows it, and carries it out.
-func (r *relocation) run(plan planned, args []string) error {
+func (r *relocation) run(ctx context.Context, plan planned, args []string) error {
 	r.pending, r.active, r.done, r.lines, r.refused = nil, nil, 0, 0, map[uint64]error{}
 	if err := r.look(); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (r *relocation) run(plan planned, args []string) error {
 			return err
 		}
 	}
-	return r.carryOut()
+	return r.carryOut(ctx)
 }
 
 // look asks how things are.
@@ -149,7 +150,7 @@ func (r *relocation) show() error {
 }
 
 // carryOut has the moves made, a few at a time, and shows how far they are.
-func (r *relocation) carryOut() error {
+func (r *relocation) carryOut(ctx context.Context) error {
 	total, last := len(r.pending), time.Now()
 	seen := ""
 	for r.done < total {
@@ -167,7 +168,11 @@ func (r *relocation) carryOut() error {
 			return fmt.Errorf("nothing has moved for %v; what was asked for goes on, \"whippet cluster status\" shows it: %w", r.wait, errors.Join(r.reasons()...))
 		}
 		if r.done < total {
-			time.Sleep(lookEvery)
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("ended with %d of %d moved; what was asked for goes on, \"whippet cluster status\" shows it: %w", r.done, total, errors.Join(append(r.reasons(), ctx.Err())...))
+			case <-time.After(lookEvery):
+			}
 		}
 	}
 	return nil
